@@ -1,0 +1,1 @@
+//! Server tests: each starts its own cluster.

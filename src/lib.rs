@@ -1,0 +1,20 @@
+//! cass: Cassandra's data model as a PostgreSQL table access method.
+
+use pgrx::prelude::*;
+
+::pgrx::pg_module_magic!(name, version);
+
+/// Called once a process, when the server or a session loads the library.
+#[pg_guard]
+pub extern "C-unwind" fn _PG_init() {}
+
+/// Required by `cargo pgrx test` at the root of the crate.
+#[cfg(test)]
+pub mod pg_test {
+    pub fn setup(_options: Vec<&str>) {}
+
+    #[must_use]
+    pub fn postgresql_conf_options() -> Vec<&'static str> {
+        vec!["shared_preload_libraries = 'cass'"]
+    }
+}

@@ -1,0 +1,1 @@
+//! Segments of cass tables, without PostgreSQL.
