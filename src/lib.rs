@@ -2,6 +2,10 @@
 
 use pgrx::prelude::*;
 
+mod error;
+mod pg;
+mod segment;
+
 ::pgrx::pg_module_magic!(name, version);
 
 /// Called once a process, when the server or a session loads the library.

@@ -1,0 +1,11 @@
+//! The store of immutable segments: a cass table's main fork.
+//!
+//! Block 0 is the metapage; behind it lie runs of pages, each an immutable B+tree written once. Which runs exist and who
+//! sees them is a heap table of the extension, read with the query's snapshot.
+//!
+//! - `metapage`: the table's identity, its counters and its format;
+//! - `relation`: what PostgreSQL's macros say about a relation.
+
+pub mod cache;
+pub mod metapage;
+pub mod relation;
