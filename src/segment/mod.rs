@@ -4,8 +4,11 @@
 //! sees them is a heap table of the extension, read with the query's snapshot.
 //!
 //! - `metapage`: the table's identity, its counters and its format;
+//! - `list`: which segments a snapshot sees; `catalog` makes its table;
 //! - `relation`: what PostgreSQL's macros say about a relation.
 
 pub mod cache;
+mod catalog;
+pub mod list;
 pub mod metapage;
 pub mod relation;
