@@ -48,7 +48,7 @@ pub enum StorageError {
 
 impl StorageError {
     /// Damage in bytes whose page is not known here; see [`StorageError::on_page`].
-    pub(crate) fn damaged(what: &'static str) -> Self {
+    pub fn damaged(what: &'static str) -> Self {
         StorageError::Damaged {
             page_no: None,
             what,

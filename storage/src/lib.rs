@@ -10,11 +10,13 @@
 
 pub mod compaction;
 pub mod error;
+pub mod key;
 pub mod merge;
 pub mod page;
 pub mod row;
 pub mod segment;
 pub mod sort;
+pub mod token;
 
 mod bytes;
 
