@@ -2,7 +2,7 @@
 
 use pgrx::prelude::*;
 
-mod error;
+pub mod error;
 mod pg;
 mod segment;
 
