@@ -2,6 +2,8 @@
 
 use pgrx::prelude::*;
 
+pub mod error;
+
 ::pgrx::pg_module_magic!(name, version);
 
 /// Called once a process, when the server or a session loads the library.
