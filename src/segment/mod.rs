@@ -1,0 +1,14 @@
+//! The store of immutable segments: a cass table's main fork.
+//!
+//! Block 0 is the metapage; behind it lie runs of pages, each an immutable B+tree written once. Which runs exist and who
+//! sees them is a heap table of the extension, read with the query's snapshot.
+//!
+//! - `metapage`: the table's identity, its counters and its format;
+//! - `list`: which segments a snapshot sees; `catalog` makes its table;
+//! - `relation`: what PostgreSQL's macros say about a relation.
+
+pub mod cache;
+mod catalog;
+pub mod list;
+pub mod metapage;
+pub mod relation;
