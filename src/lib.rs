@@ -2,15 +2,22 @@
 
 use pgrx::prelude::*;
 
-pub mod error;
+mod catalog;
+mod delta;
+mod error;
 mod pg;
+mod read;
 mod segment;
+mod table_am;
+mod types;
 
 ::pgrx::pg_module_magic!(name, version);
 
 /// Called once a process, when the server or a session loads the library.
 #[pg_guard]
-pub extern "C-unwind" fn _PG_init() {}
+pub extern "C-unwind" fn _PG_init() {
+    catalog::init();
+}
 
 /// Required by `cargo pgrx test` at the root of the crate.
 #[cfg(test)]

@@ -1,0 +1,76 @@
+//! What every read and write needs to know of a table.
+
+use crate::catalog::{self, EncodedKey, Table, TableKey};
+use crate::error::Report;
+use crate::segment::metapage;
+use cass_storage::StorageError;
+use pgrx::pg_sys;
+use std::rc::Rc;
+
+/// An open table: its columns, the key its rows are stored by, and which life of it counts.
+#[derive(Clone)]
+pub struct TableState {
+    pub rel: pg_sys::Relation,
+    pub table: Rc<Table>,
+    pub storage_id: u64,
+    /// The key the stored rows are placed by; `None` while the table is unplaced (it has no primary key yet).
+    pub key: Option<Rc<TableKey>>,
+}
+
+impl TableState {
+    /// The state of an open and locked table.
+    ///
+    /// # Errors
+    /// XX002 where the rows are stored by another key than the one declared.
+    pub fn of(rel: pg_sys::Relation) -> TableState {
+        let table = catalog::table_of(rel);
+        let identity = metapage::identity(rel);
+        let key = match (&table.key, identity.layout) {
+            (_, 0) => None,
+            (Some(key), layout) if key.layout == layout => Some(key.clone()),
+            _ => Report::new(
+                "XX002",
+                &format!("the rows of table \"{}\" are stored by another key than its primary key", name(rel)),
+            )
+            .hint("Restore the primary key the table was written with.")
+            .raise(),
+        };
+        TableState { rel, table, storage_id: identity.storage_id, key }
+    }
+
+    /// The key of a row: the row id in an unplaced table.
+    pub fn encode_key(&self, values: &[pg_sys::Datum], nulls: &[bool], row_id: u64) -> EncodedKey {
+        match &self.key {
+            Some(key) => key.encode_row(values, nulls),
+            None => EncodedKey { bytes: row_id.to_be_bytes().to_vec(), partition_len: 0 },
+        }
+    }
+
+    /// The partition's part of a key, for filters.
+    pub fn partition_of<'a>(&self, key: &'a [u8]) -> Option<&'a [u8]> {
+        let length = self.key.as_ref()?.partition_len(key)?;
+        key.get(..length)
+    }
+
+    /// Raises a PostgreSQL error for what went wrong below.
+    pub fn raise(&self, error: &StorageError) -> ! {
+        raise_storage_error(self.rel, error)
+    }
+}
+
+/// The name of an open relation.
+pub fn name(rel: pg_sys::Relation) -> String {
+    // SAFETY: the caller holds the relation open; its name is NUL-terminated.
+    unsafe { std::ffi::CStr::from_ptr((*(*rel).rd_rel).relname.data.as_ptr()).to_string_lossy().into_owned() }
+}
+
+/// Raises a PostgreSQL error for what went wrong in the storage crate.
+pub fn raise_storage_error(rel: pg_sys::Relation, error: &StorageError) -> ! {
+    let code = match error {
+        StorageError::Damaged { .. } => "XX001",
+        StorageError::Unsupported { .. } => "0A000",
+        StorageError::TooLarge { .. } | StorageError::Refused { .. } => "54000",
+        StorageError::Io(_) | StorageError::Source(_) => "58030",
+    };
+    Report::new(code, &format!("could not read or write table \"{}\"", name(rel))).detail(&error.to_string()).raise()
+}
