@@ -3,7 +3,11 @@
 use pgrx::prelude::*;
 
 pub mod catalog;
-mod error;
+pub mod error;
+mod key_am;
+mod read;
+pub mod settings;
+mod table_am;
 mod types;
 
 ::pgrx::pg_module_magic!(name, version);
@@ -11,7 +15,9 @@ mod types;
 /// Called once a process, when the server or a session loads the library.
 #[pg_guard]
 pub extern "C-unwind" fn _PG_init() {
+    settings::init();
     catalog::init();
+    key_am::init();
 }
 
 /// Required by `cargo pgrx test` at the root of the crate.
