@@ -3,6 +3,7 @@
 use pgrx::prelude::*;
 
 pub mod catalog;
+mod ddl;
 pub mod error;
 mod key_am;
 mod read;
@@ -15,9 +16,11 @@ mod types;
 /// Called once a process, when the server or a session loads the library.
 #[pg_guard]
 pub extern "C-unwind" fn _PG_init() {
+    ddl::require_preload();
     settings::init();
     catalog::init();
     key_am::init();
+    ddl::init();
 }
 
 /// Required by `cargo pgrx test` at the root of the crate.
