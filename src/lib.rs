@@ -3,6 +3,12 @@
 use pgrx::prelude::*;
 
 pub mod error;
+mod functions;
+pub mod types;
+
+#[cfg(any(test, feature = "pg_test"))]
+#[path = "../pg_test/unit/mod.rs"]
+mod unit_tests;
 
 ::pgrx::pg_module_magic!(name, version);
 
