@@ -5,11 +5,16 @@ use pgrx::prelude::*;
 pub mod catalog;
 mod ddl;
 pub mod error;
+mod functions;
 mod key_am;
 mod read;
 pub mod settings;
 mod table_am;
-mod types;
+pub mod types;
+
+#[cfg(any(test, feature = "pg_test"))]
+#[path = "../pg_test/unit/mod.rs"]
+mod unit_tests;
 
 ::pgrx::pg_module_magic!(name, version);
 

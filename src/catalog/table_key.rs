@@ -8,7 +8,7 @@ use pgrx::pg_sys::{self, Datum, Oid};
 
 use super::key_layout::KeyLayout;
 use crate::error::Report;
-use crate::types::KeyType;
+use crate::types::{KeyType, TypeError};
 
 /// Longest encoded key, in bytes: what an entry of the delta's btree holds beside its other column.
 pub const MAX_KEY_BYTES: usize = 2_600;
@@ -100,11 +100,17 @@ impl TableKey {
         let mut builder = PartitionKeyBuilder::new(partition.len());
         let mut serialized = Vec::new();
         for (column, value) in partition.iter().zip(values) {
-            column.check_partition_value(*value);
             serialized.clear();
-            column
-                .key_type
-                .serialize(*value, column.typmod, &mut serialized);
+            // SAFETY: the caller gives live values of the columns' types, none of them NULL.
+            let checked = unsafe {
+                column
+                    .key_type
+                    .check_partition_value(*value)
+                    .and_then(|()| column.key_type.serialize(*value, column.typmod, &mut serialized))
+            };
+            if let Err(error) = checked {
+                column.refuse_value(error);
+            }
             if builder.push(&serialized).is_err() {
                 Report::new("54000", "partition key is too long")
                     .detail(format!(
@@ -126,7 +132,10 @@ impl TableKey {
     /// Appends the bytes of a value of the key's column of this index, from 0.
     pub fn encode_component(&self, index: usize, value: Datum, out: &mut Vec<u8>) {
         if let Some(column) = self.columns.get(index) {
-            column.key_type.encode_key(value, column.order, out);
+            // SAFETY: the caller gives a live value of the column's type, not NULL.
+            if let Err(error) = unsafe { column.key_type.encode_key(value, column.order, out) } {
+                column.refuse_value(error);
+            }
         }
     }
 
@@ -235,10 +244,9 @@ impl TableKey {
 impl KeyColumn {
     /// The column of a table's descriptor, in ascending order; `None` if its type cannot be in a key.
     pub(super) fn of(attribute: &pg_sys::FormData_pg_attribute) -> Option<Self> {
-        let mut typmod = attribute.atttypmod;
+        let (key_type, typmod) = KeyType::of_with_typmod(attribute.atttypid, attribute.atttypmod)?;
         // SAFETY: a catalog look-up of the type of a live column.
-        let base_type = unsafe { pg_sys::getBaseTypeAndTypmod(attribute.atttypid, &mut typmod) };
-        let key_type = KeyType::of(base_type)?;
+        let base_type = unsafe { pg_sys::getBaseType(attribute.atttypid) };
         let collation = attribute.attcollation;
         let bytewise = collation == Oid::INVALID || orders_by_bytes(collation);
         // SAFETY: attname of a catalog row is NUL-terminated.
@@ -265,29 +273,18 @@ impl KeyColumn {
 
     /// Takes this column's value off the key; `None` if the encoding does not give the value back.
     fn take(&self, reader: &mut KeyReader<'_>) -> Option<Datum> {
-        let value = self.key_type.decode_key(reader, self.order);
-        self.key_type.is_exact().then_some(value)
+        let taken = if self.key_type.is_exact() {
+            self.key_type.decode_key(reader, self.order).map(Some)
+        } else {
+            self.key_type.skip_key(reader, self.order).map(|()| None)
+        };
+        taken.unwrap_or_else(|error| self.refuse_value(error))
     }
 
-    /// Refuses -0.0, which SQL holds equal to 0.0 while their bytes, hence their tokens, differ.
-    fn check_partition_value(&self, value: Datum) {
-        let negative_zero = match self.base_type {
-            // SAFETY: the datum is of the column's type, which is passed by value.
-            pg_sys::FLOAT4OID => {
-                unsafe { pg_sys::DatumGetFloat4(value) }.to_bits() == (-0.0_f32).to_bits()
-            }
-            // SAFETY: as above.
-            pg_sys::FLOAT8OID => {
-                unsafe { pg_sys::DatumGetFloat8(value) }.to_bits() == (-0.0_f64).to_bits()
-            }
-            _ => false,
-        };
-        if negative_zero {
-            Report::new("22023", format!("-0 in partition column \"{}\"", self.name))
-                .detail("0 and -0 are equal but have different tokens, so they would lie in different partitions.")
-                .hint("Write 0.")
-                .raise();
-        }
+    /// Raises the error of a value of this column.
+    fn refuse_value(&self, error: TypeError) -> ! {
+        let message = format!("column \"{}\": {}", self.name, error.message);
+        TypeError { message, ..error }.report().raise()
     }
 
     /// The value as its type's output function writes it.

@@ -2,5 +2,6 @@
 #![forbid(unsafe_code)]
 
 pub mod error;
+pub mod integer;
 pub mod key;
 pub mod token;
