@@ -36,7 +36,7 @@ pub fn with_row<R>(
             return result;
         }
     }
-    let entries = list::visible(state.rel, state.storage_id, snapshot);
+    let entries = list::visible(state.storage_id, snapshot);
     with_newest(state, &entries, key, call).flatten()
 }
 
@@ -102,7 +102,7 @@ pub fn key_of_row_id(state: &TableState, row_id: u64) -> Option<Vec<u8>> {
 
 /// Calls `work` with the version `row_id` in the segments that are listed now.
 fn with_segment_row<R>(state: &TableState, row_id: u64, work: impl FnOnce(&[u8], &dyn RowView) -> R) -> Option<R> {
-    let entries = with_latest_snapshot(|snapshot| list::visible(state.rel, state.storage_id, snapshot));
+    let entries = with_latest_snapshot(|snapshot| list::visible(state.storage_id, snapshot));
     for entry in &entries {
         match crate::segment::open_segment(state.rel, entry).find_row_id(row_id) {
             Ok(Some(cursor)) => return cursor.key().map(|key| work(key, &cursor)),
@@ -116,7 +116,7 @@ fn with_segment_row<R>(state: &TableState, row_id: u64, work: impl FnOnce(&[u8],
 /// Judges the version `row_id` of `key` by what is there now (delta first, then the segments).
 fn whereabouts(state: &TableState, row_id: u64, key: &[u8]) -> Whereabouts {
     let in_segments = || {
-        let entries = with_latest_snapshot(|snapshot| list::visible(state.rel, state.storage_id, snapshot));
+        let entries = with_latest_snapshot(|snapshot| list::visible(state.storage_id, snapshot));
         with_newest(state, &entries, key, |view| view.header().row_id) == Some(row_id)
     };
     let newest = |is_newest: bool, replaced_by| {

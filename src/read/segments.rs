@@ -2,7 +2,7 @@
 
 use super::TableState;
 use crate::delta::write::Segments;
-use crate::segment::{list, SegmentEntry};
+use crate::segment::list::{self, SegmentEntry};
 use cass_storage::merge::Cursor;
 use cass_storage::row::{RowKind, RowView};
 use pgrx::pg_sys;
@@ -50,15 +50,19 @@ impl<'a> LatestSegments<'a> {
     }
 
     fn entries(&self, snapshot: pg_sys::Snapshot) -> Vec<SegmentEntry> {
-        list::visible(self.state.rel, self.state.storage_id, snapshot)
+        list::visible(self.state.storage_id, snapshot)
     }
 }
 
-/// Runs `work` with a registered snapshot of this moment.
+/// Runs `work` with a registered snapshot of this moment; in a parallel query, which may take none, with the query's own.
 pub fn with_latest_snapshot<R>(work: impl FnOnce(pg_sys::Snapshot) -> R) -> R {
     // SAFETY: registering keeps the snapshot until it is unregistered below; on an error the resource owner does that.
     unsafe {
-        let snapshot = pg_sys::RegisterSnapshot(pg_sys::GetLatestSnapshot());
+        let snapshot = if pg_sys::IsInParallelMode() {
+            pg_sys::RegisterSnapshot(pg_sys::GetActiveSnapshot())
+        } else {
+            pg_sys::RegisterSnapshot(pg_sys::GetLatestSnapshot())
+        };
         let result = work(snapshot);
         pg_sys::UnregisterSnapshot(snapshot);
         result

@@ -23,9 +23,16 @@ impl TableState {
     /// # Errors
     /// XX002 where the rows are stored by another key than the one declared.
     pub fn of(rel: pg_sys::Relation) -> TableState {
+        Self::of_layout(rel, metapage::identity(rel).layout)
+    }
+
+    /// The state of a table whose rows are stored by the key with this fingerprint, 0 for none.
+    ///
+    /// # Errors
+    /// As [`TableState::of`].
+    pub fn of_layout(rel: pg_sys::Relation, layout: u64) -> TableState {
         let table = catalog::table_of(rel);
-        let identity = metapage::identity(rel);
-        let key = match (&table.key, identity.layout) {
+        let key = match (&table.key, layout) {
             (_, 0) => None,
             (Some(key), layout) if key.layout == layout => Some(key.clone()),
             _ => Report::new(
@@ -35,7 +42,7 @@ impl TableState {
             .hint("Restore the primary key the table was written with.")
             .raise(),
         };
-        TableState { rel, table, storage_id: identity.storage_id, key }
+        TableState { rel, table, storage_id: metapage::identity(rel).storage_id, key }
     }
 
     /// The key of a row: the row id in an unplaced table.
