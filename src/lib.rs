@@ -5,9 +5,12 @@ use pgrx::prelude::*;
 mod catalog;
 mod delta;
 mod error;
+mod key_am;
+mod maintenance;
 mod pg;
 mod read;
 mod segment;
+mod settings;
 mod table_am;
 mod types;
 
@@ -16,7 +19,10 @@ mod types;
 /// Called once a process, when the server or a session loads the library.
 #[pg_guard]
 pub extern "C-unwind" fn _PG_init() {
+    settings::init();
     catalog::init();
+    key_am::init();
+    table_am::bulk::init();
 }
 
 /// Required by `cargo pgrx test` at the root of the crate.
