@@ -5,6 +5,7 @@ use pgrx::prelude::*;
 mod catalog;
 mod delta;
 mod error;
+mod functions;
 mod key_am;
 mod maintenance;
 mod pg;
@@ -13,6 +14,10 @@ mod segment;
 mod settings;
 mod table_am;
 mod types;
+
+#[cfg(any(test, feature = "pg_test"))]
+#[path = "../pg_test/unit/mod.rs"]
+mod unit_tests;
 
 ::pgrx::pg_module_magic!(name, version);
 

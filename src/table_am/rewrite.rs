@@ -90,18 +90,22 @@ fn copy_rows(rel: pg_sys::Relation, mut work: impl FnMut(*mut pg_sys::TupleTable
     })
 }
 
-/// Places the rows of a table by the primary key that is being built. Returns their number.
+/// Places the rows of a table by the primary key that is being built. Returns their number, or -1 where they were placed
+/// before.
 ///
 /// # Errors
 /// 23505 where two rows have the same key.
-pub fn place_rows(rel: pg_sys::Relation) -> u64 {
+///
+/// # Safety
+/// `rel` is open and locked exclusively.
+pub unsafe fn place_rows(rel: pg_sys::Relation) -> f64 {
     let declared = crate::catalog::table_of(rel);
     let Some(key) = declared.key.clone() else {
         Report::new("XX000", format!("table \"{}\" has no primary key to place its rows by", name(rel))).raise()
     };
     let identity = metapage::identity(rel);
     if identity.layout == key.layout {
-        return stored_rows(rel);
+        return -1.0;
     }
     let mut placed = TableState::of_layout(rel, 0);
     placed.key = Some(key.clone());
@@ -121,7 +125,7 @@ pub fn place_rows(rel: pg_sys::Relation) -> u64 {
     });
     if count == 0 && is_new_in_this_subtransaction(rel) {
         metapage::set_layout(rel, key.layout);
-        return 0;
+        return 0.0;
     }
     // SAFETY: the statement that adds a key holds the table exclusively; the old file goes at commit.
     unsafe { pg_sys::RelationSetNewRelfilenode(rel, (*(*rel).rd_rel).relpersistence) };
@@ -133,11 +137,7 @@ pub fn place_rows(rel: pg_sys::Relation) -> u64 {
             .hint("Delete or change these rows, or choose a key that tells them apart.")
             .raise();
     }
-    written
-}
-
-fn stored_rows(rel: pg_sys::Relation) -> u64 {
-    copy_rows(rel, |_| {})
+    written as f64
 }
 
 /// Whether rolling back the current subtransaction drops the table's file, so that it may be changed in place.
