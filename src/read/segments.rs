@@ -15,7 +15,7 @@ pub fn with_newest<R>(
     key: &[u8],
     work: impl FnOnce(&dyn RowView) -> R,
 ) -> Option<R> {
-    for entry in entries.iter().filter(|entry| entry.covers(key)) {
+    for entry in entries.iter().filter(|entry| covers(entry, key)) {
         let reader = crate::segment::open_segment(state.rel, entry);
         let found = (|| {
             if let Some(partition) = state.partition_of(key) {
@@ -37,6 +37,11 @@ pub fn with_newest<R>(
         }
     }
     None
+}
+
+/// Whether `key` lies between the first and the last key of a segment.
+fn covers(entry: &SegmentEntry, key: &[u8]) -> bool {
+    entry.min_key.as_slice() <= key && key <= entry.max_key.as_slice()
 }
 
 /// The segments of a table as a writer asks for them: by a snapshot taken at the moment of asking.
@@ -80,7 +85,7 @@ impl Segments for LatestSegments<'_> {
             return false;
         }
         let now = with_latest_snapshot(|latest| self.entries(latest));
-        let mut loads = now.iter().filter(|entry| entry.bulk && entry.covers(key)).peekable();
+        let mut loads = now.iter().filter(|entry| entry.bulk && covers(entry, key)).peekable();
         if loads.peek().is_none() {
             return false;
         }

@@ -31,7 +31,8 @@ impl TableState {
     /// # Errors
     /// As [`TableState::of`].
     pub fn of_layout(rel: pg_sys::Relation, layout: u64) -> TableState {
-        let table = catalog::table_of(rel);
+        // SAFETY: the caller holds the table open and locked.
+        let table = unsafe { catalog::table_of(rel) };
         let key = match (&table.key, layout) {
             (_, 0) => None,
             (Some(key), layout) if key.layout == layout => Some(key.clone()),

@@ -13,7 +13,8 @@ use pgrx::prelude::*;
 
 /// Makes a new, empty transient table ready: its rows are placed as the key of the table it stands for says.
 pub fn prepare(rel: pg_sys::Relation) -> TableState {
-    let declared = crate::catalog::table_of(rel);
+    // SAFETY: the caller holds the table open and locked.
+    let declared = unsafe { crate::catalog::table_of(rel) };
     if let Some(key) = &declared.key {
         if metapage::identity(rel).layout != key.layout {
             metapage::set_layout(rel, key.layout);
@@ -99,7 +100,8 @@ fn copy_rows(rel: pg_sys::Relation, mut work: impl FnMut(*mut pg_sys::TupleTable
 /// # Safety
 /// `rel` is open and locked exclusively.
 pub unsafe fn place_rows(rel: pg_sys::Relation) -> f64 {
-    let declared = crate::catalog::table_of(rel);
+    // SAFETY: the caller holds the table open and locked.
+    let declared = unsafe { crate::catalog::table_of(rel) };
     let Some(key) = declared.key.clone() else {
         Report::new("XX000", format!("table \"{}\" has no primary key to place its rows by", name(rel))).raise()
     };
