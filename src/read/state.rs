@@ -62,23 +62,8 @@ impl TableState {
 
     /// Raises a PostgreSQL error for what went wrong below.
     pub fn raise(&self, error: &StorageError) -> ! {
-        raise_storage_error(self.rel, error)
+        crate::segment::source::raise(&name(self.rel), error)
     }
 }
 
-/// The name of an open relation.
-pub fn name(rel: pg_sys::Relation) -> String {
-    // SAFETY: the caller holds the relation open; its name is NUL-terminated.
-    unsafe { std::ffi::CStr::from_ptr((*(*rel).rd_rel).relname.data.as_ptr()).to_string_lossy().into_owned() }
-}
-
-/// Raises a PostgreSQL error for what went wrong in the storage crate.
-pub fn raise_storage_error(rel: pg_sys::Relation, error: &StorageError) -> ! {
-    let code = match error {
-        StorageError::Damaged { .. } => "XX001",
-        StorageError::Unsupported { .. } => "0A000",
-        StorageError::TooLarge { .. } | StorageError::Refused { .. } => "54000",
-        StorageError::Io(_) | StorageError::Source(_) => "58030",
-    };
-    Report::new(code, &format!("could not read or write table \"{}\"", name(rel))).detail(&error.to_string()).raise()
-}
+pub use crate::segment::relation::name;
