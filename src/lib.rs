@@ -2,15 +2,19 @@
 
 use pgrx::prelude::*;
 
-pub mod catalog;
+mod catalog;
 mod ddl;
-pub mod error;
+mod delta;
+mod error;
 mod functions;
 mod key_am;
+mod maintenance;
+mod pg;
 mod read;
-pub mod settings;
+mod segment;
+mod settings;
 mod table_am;
-pub mod types;
+mod types;
 
 #[cfg(any(test, feature = "pg_test"))]
 #[path = "../pg_test/unit/mod.rs"]
@@ -26,6 +30,7 @@ pub extern "C-unwind" fn _PG_init() {
     catalog::init();
     key_am::init();
     ddl::init();
+    table_am::bulk::init();
 }
 
 /// Required by `cargo pgrx test` at the root of the crate.

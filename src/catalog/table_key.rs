@@ -101,7 +101,7 @@ impl TableKey {
         let mut serialized = Vec::new();
         for (column, value) in partition.iter().zip(values) {
             serialized.clear();
-            // SAFETY: the caller gives live values of the columns' types, none of them NULL.
+            // SAFETY: the caller hands over values of the key's columns, none of them NULL.
             let checked = unsafe {
                 column
                     .key_type
@@ -109,7 +109,7 @@ impl TableKey {
                     .and_then(|()| column.key_type.serialize(*value, column.typmod, &mut serialized))
             };
             if let Err(error) = checked {
-                column.refuse_value(error);
+                column.raise(error);
             }
             if builder.push(&serialized).is_err() {
                 Report::new("54000", "partition key is too long")
@@ -132,9 +132,9 @@ impl TableKey {
     /// Appends the bytes of a value of the key's column of this index, from 0.
     pub fn encode_component(&self, index: usize, value: Datum, out: &mut Vec<u8>) {
         if let Some(column) = self.columns.get(index) {
-            // SAFETY: the caller gives a live value of the column's type, not NULL.
+            // SAFETY: the caller hands over a value of the column, not NULL.
             if let Err(error) = unsafe { column.key_type.encode_key(value, column.order, out) } {
-                column.refuse_value(error);
+                column.raise(error);
             }
         }
     }
@@ -206,6 +206,18 @@ impl TableKey {
         }
     }
 
+    /// Length in bytes of the partition's part of a key: the token and the partition columns.
+    ///
+    /// `None` where the key is too short to be one.
+    pub fn partition_len(&self, key: &[u8]) -> Option<usize> {
+        let mut reader = KeyReader::new(key);
+        reader.take_token().ok()?;
+        for column in self.partition() {
+            column.key_type.skip_key(&mut reader, column.order).ok()?;
+        }
+        Some(key.len() - reader.remaining().len())
+    }
+
     /// The key for messages: `sensor_id=s1, day=2026-09-07`.
     pub fn describe(&self, key: &[u8]) -> String {
         let mut reader = KeyReader::new(key);
@@ -244,9 +256,10 @@ impl TableKey {
 impl KeyColumn {
     /// The column of a table's descriptor, in ascending order; `None` if its type cannot be in a key.
     pub(super) fn of(attribute: &pg_sys::FormData_pg_attribute) -> Option<Self> {
-        let (key_type, typmod) = KeyType::of_with_typmod(attribute.atttypid, attribute.atttypmod)?;
+        let mut typmod = attribute.atttypmod;
         // SAFETY: a catalog look-up of the type of a live column.
-        let base_type = unsafe { pg_sys::getBaseType(attribute.atttypid) };
+        let base_type = unsafe { pg_sys::getBaseTypeAndTypmod(attribute.atttypid, &mut typmod) };
+        let key_type = KeyType::of(base_type)?;
         let collation = attribute.attcollation;
         let bytewise = collation == Oid::INVALID || orders_by_bytes(collation);
         // SAFETY: attname of a catalog row is NUL-terminated.
@@ -278,12 +291,12 @@ impl KeyColumn {
         } else {
             self.key_type.skip_key(reader, self.order).map(|()| None)
         };
-        taken.unwrap_or_else(|error| self.refuse_value(error))
+        taken.unwrap_or_else(|error| self.raise(error))
     }
 
-    /// Raises the error of a value of this column.
-    fn refuse_value(&self, error: TypeError) -> ! {
-        let message = format!("column \"{}\": {}", self.name, error.message);
+    /// Raises what is wrong with a value of this column.
+    fn raise(&self, error: TypeError) -> ! {
+        let message = format!("{} in key column \"{}\"", error.message, self.name);
         TypeError { message, ..error }.report().raise()
     }
 

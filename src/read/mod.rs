@@ -1,17 +1,14 @@
-//! Stand-in until the merged read exists.
+//! Reading a table: its delta and its segments as one.
+//!
+//! `state` is what every read needs to know of the table, `merged` the scan in key order, `point` reads one key or one row
+//! id, `row` turns a stored row into the values of a slot.
 
-use pgrx::pg_sys;
+pub mod merged;
+pub mod point;
+pub mod row;
+pub mod segments;
+pub mod state;
 
-use crate::error::Report;
-
-/// The row that a snapshot sees under a key.
-///
-/// # Safety
-/// `rel` is an open cass table.
-pub unsafe fn fetch_key(
-    _rel: pg_sys::Relation,
-    _snapshot: pg_sys::Snapshot,
-    _key: &[u8],
-) -> Option<pg_sys::ItemPointerData> {
-    Report::new("0A000", "reads by key are not there").raise()
-}
+pub use merged::{ColumnSet, KeyRange, MergedScan, ScanCounters, ScanSpec};
+pub use point::fetch_key;
+pub use state::TableState;

@@ -1,50 +1,71 @@
-//! What can go wrong below PostgreSQL.
+//! What can go wrong while reading or writing segments.
 
-/// An error of this crate. Bytes that cannot be what was written are an error, never a panic.
-#[derive(Debug, thiserror::Error)]
+use thiserror::Error;
+
+/// Result of everything in this crate.
+pub type Result<T> = std::result::Result<T, StorageError>;
+
+/// An error of the storage crate. The extension turns it into a PostgreSQL error with an SQLSTATE.
+#[derive(Debug, Error)]
 pub enum StorageError {
-    /// Bytes that this crate did not write, or that were damaged since.
-    #[error("damaged data{}: {what}", page_no.map_or_else(String::new, |page| format!(" in page {page}")))]
+    /// Bytes that no writer of this crate can have written.
+    #[error("damaged data{}: {what}", page_no.map(|n| format!(" in page {n} of the run")).unwrap_or_default())]
     Damaged {
-        /// Page of the run, where known.
+        /// Page within the run, where one is known.
         page_no: Option<u32>,
-        /// What was found wrong.
+        /// What does not hold.
         what: &'static str,
     },
-    /// A format newer than this build reads.
+    /// A format version this build does not know.
     #[error("format version {version} is not supported")]
     Unsupported {
         /// The version found.
         version: u16,
     },
-    /// Something exceeds a limit of the format.
-    #[error("{what} of {bytes} bytes exceeds the limit of {limit}")]
+    /// A value larger than the format can hold.
+    #[error("{what} of {size} exceeds the limit of {limit}")]
     TooLarge {
-        /// What was too large.
+        /// What is too large.
         what: &'static str,
-        /// Its size in bytes.
-        bytes: u64,
-        /// The most that is allowed, in bytes.
+        /// Its size, in bytes unless `what` names another unit.
+        size: u64,
+        /// The largest size allowed.
         limit: u64,
     },
-    /// A file operation of a sort or a sink failed.
+    /// A row that may not be written: keys not strictly ascending, or a value that does not fit its column.
+    #[error("row refused: {what}")]
+    Refused {
+        /// The rule that was broken.
+        what: &'static str,
+    },
+    /// An error of the operating system.
     #[error(transparent)]
     Io(#[from] std::io::Error),
-    /// The source of pages failed; its own words.
+    /// An error of a page source or sink, in its own words.
     #[error("{0}")]
     Source(String),
 }
 
 impl StorageError {
-    /// Damage found where no page is known.
-    #[must_use]
+    /// Damage in bytes whose page is not known here; see [`StorageError::on_page`].
     pub fn damaged(what: &'static str) -> Self {
-        Self::Damaged {
+        StorageError::Damaged {
             page_no: None,
             what,
         }
     }
-}
 
-/// Result of this crate.
-pub type Result<T> = std::result::Result<T, StorageError>;
+    /// Names the page in a damage report that does not name one yet.
+    pub(crate) fn on_page(self, page_no: u32) -> Self {
+        match self {
+            StorageError::Damaged {
+                page_no: None,
+                what,
+            } => StorageError::Damaged {
+                page_no: Some(page_no),
+                what,
+            },
+            other => other,
+        }
+    }
+}

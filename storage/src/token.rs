@@ -145,7 +145,7 @@ impl PartitionKeyBuilder {
         if self.bytes.len() > MAX_PARTITION_KEY_BYTES {
             return Err(StorageError::TooLarge {
                 what: "partition key",
-                bytes: self.bytes.len() as u64,
+                size: self.bytes.len() as u64,
                 limit: MAX_PARTITION_KEY_BYTES as u64,
             }
             .into());
@@ -222,7 +222,7 @@ mod tests {
         assert!(several.push(&vec![7; 65_530]).is_ok());
         assert!(matches!(
             several.push(b""),
-            Err(StorageError::TooLarge { bytes: 65_536, .. })
+            Err(StorageError::TooLarge { size: 65_536, .. })
         ));
     }
 }
