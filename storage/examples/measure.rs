@@ -16,7 +16,11 @@ struct Instant(Duration);
 impl Instant {
     fn now() -> Self {
         let text = std::fs::read_to_string("/proc/self/schedstat").unwrap_or_default();
-        let nanoseconds = text.split(' ').next().and_then(|n| n.parse().ok()).unwrap_or(0);
+        let nanoseconds = text
+            .split(' ')
+            .next()
+            .and_then(|n| n.parse().ok())
+            .unwrap_or(0);
         Instant(Duration::from_nanos(nanoseconds))
     }
 

@@ -299,12 +299,20 @@ impl Keys {
     /// Prefix of the partition that holds `row`, which mostly is the one asked for last.
     fn prefix_of(&self, row: usize) -> &[u8] {
         let holds = |index: usize| {
-            let end = self.partitions.get(index + 1).map_or(self.rows, |next| next.first_row);
-            self.partitions.get(index).filter(|partition| (partition.first_row..end).contains(&row))
+            let end = self
+                .partitions
+                .get(index + 1)
+                .map_or(self.rows, |next| next.first_row);
+            self.partitions
+                .get(index)
+                .filter(|partition| (partition.first_row..end).contains(&row))
         };
         let index = self.last_partition.get();
         let partition = holds(index).or_else(|| {
-            let index = self.partitions.partition_point(|partition| partition.first_row <= row).checked_sub(1)?;
+            let index = self
+                .partitions
+                .partition_point(|partition| partition.first_row <= row)
+                .checked_sub(1)?;
             self.last_partition.set(index);
             self.partitions.get(index)
         });

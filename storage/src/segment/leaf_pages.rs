@@ -95,7 +95,8 @@ pub(super) fn read<S: PageSource>(source: &S, page_no: u32, mut body: Vec<u8>) -
     body.clear();
     let first = reader.take(stored_len.min(reader.rest().len()))?;
     if first.len() == stored_len && flags & LZ4 != 0 {
-        return decompress(first, body_len, body).ok_or_else(|| damaged("leaf cannot be decompressed"));
+        return decompress(first, body_len, body)
+            .ok_or_else(|| damaged("leaf cannot be decompressed"));
     }
     body.extend_from_slice(first);
     for next in 1..u32::from(span) {

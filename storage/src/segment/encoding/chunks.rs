@@ -86,8 +86,13 @@ impl<T> Chunks<T> {
         index: usize,
         decode: impl FnOnce(&[u8], usize, usize) -> Result<T>,
     ) -> Result<&'a T> {
-        let (range, cell) = self.chunks.get(index).ok_or_else(|| StorageError::damaged("row is out of its leaf"))?;
-        let bytes = body.get(range.clone()).ok_or_else(|| StorageError::damaged("chunk is out of its leaf"))?;
+        let (range, cell) = self
+            .chunks
+            .get(index)
+            .ok_or_else(|| StorageError::damaged("row is out of its leaf"))?;
+        let bytes = body
+            .get(range.clone())
+            .ok_or_else(|| StorageError::damaged("chunk is out of its leaf"))?;
         let rows = (self.rows - index * CHUNK_ROWS).min(CHUNK_ROWS);
         let chunk = decode(bytes, rows, range.start)?;
         Ok(cell.get_or_init(|| chunk))

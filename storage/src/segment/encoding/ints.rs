@@ -45,9 +45,9 @@ impl Ints {
     /// Index of the first of `count` numbers that equals `value`.
     fn position(&self, count: usize, value: u64) -> Option<usize> {
         match self {
-            Ints::Linear { first, step: 1 } => {
-                usize::try_from(value.wrapping_sub(*first)).ok().filter(|index| *index < count)
-            }
+            Ints::Linear { first, step: 1 } => usize::try_from(value.wrapping_sub(*first))
+                .ok()
+                .filter(|index| *index < count),
             Ints::Linear { .. } => (0..count).find(|index| self.get(*index) == value),
             Ints::Values(values) => values.iter().position(|found| *found == value),
         }
@@ -301,14 +301,18 @@ impl IntColumn {
 
     #[inline]
     pub(crate) fn get(&self, body: &[u8], row: usize) -> Result<u64> {
-        let Some(chunks) = &self.chunks else { return Ok(0) };
+        let Some(chunks) = &self.chunks else {
+            return Ok(0);
+        };
         let (ints, index) = chunks.of_row(body, row, decode_chunk)?;
         Ok(ints.get(index))
     }
 
     /// The first of `rows` rows whose number is `value`, which must not be 0.
     pub(crate) fn position(&self, body: &[u8], rows: usize, value: u64) -> Result<Option<usize>> {
-        let Some(chunks) = &self.chunks else { return Ok(None) };
+        let Some(chunks) = &self.chunks else {
+            return Ok(None);
+        };
         for start in (0..rows).step_by(CHUNK_ROWS) {
             let (ints, _) = chunks.of_row(body, start, decode_chunk)?;
             if let Some(index) = ints.position(CHUNK_ROWS.min(rows - start), value) {
