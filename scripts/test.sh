@@ -45,11 +45,13 @@ step() {
   }
 }
 
+# The steps below run where `set -e` has no effect: their commands are joined by && or return.
+
 # The tests inside a server. The cluster's folder is also its socket's, so its path must be short (107 bytes)
 # and one that the server's user may write.
 tests_in_server() {
   local place
-  place=$(as_postgres mktemp -d /var/tmp/cass-pgrx.XXXXXX)
+  place=$(as_postgres mktemp -d /var/tmp/cass-pgrx.XXXXXX) || return 1
   rm -f "$(library_file)"
   local verdict=0
   cargo pgrx test pg15 --package cass --runas "$CASS_PGUSER" --pgdata "$place" || verdict=$?
@@ -58,8 +60,7 @@ tests_in_server() {
 }
 
 tests_over_servers() {
-  install_library dev
-  cargo test --package cass-server-tests
+  install_library dev && cargo test --package cass-server-tests
 }
 
 step "Formatting" cargo fmt --all --check
