@@ -31,7 +31,6 @@ fetch_data() {
   rm -rf "$package"
 }
 
-# Builds, and installs what was built unless PostgreSQL has that very file.
 build() {
   say "Building cass in release mode"
   install_library release
@@ -53,6 +52,13 @@ is_loaded() {
     <<<"SELECT 1 FROM loaded WHERE library = :'library'")" = 1 ]
 }
 
+# Runs a script and prints it with what it shows: comments, statements and results, not psql's own commands.
+show_sql() {
+  on_cluster "$DATABASE" -a -P pager=off "$@" 2>&1 |
+    sed -e '1d' -e '/^\\/d' -e "s|^psql:[^:]*/sql/demo/[^:]*:[0-9]*: ||" |
+    awk '/^-- / && !comment { print "" } { comment = /^-- /; print; fflush() }'
+}
+
 load() {
   if is_loaded; then
     say "The flights and the weather are loaded already"
@@ -61,7 +67,8 @@ load() {
   say "Loading 336,776 flights and 26,115 hours of weather into cass tables"
   on_cluster postgres -q -c "DROP DATABASE IF EXISTS $DATABASE" -c "CREATE DATABASE $DATABASE"
   on_cluster "$DATABASE" -q -c "CREATE EXTENSION cass"
-  on_cluster "$DATABASE" -e -v data="$CASS_WORK/data" -v library="$(library_hash)" -f "$CASS_ROOT/sql/demo/load.sql"
+  show_sql -v data="$CASS_WORK/data" -v library="$(library_hash)" -f "$CASS_ROOT/sql/demo/load.sql" ||
+    die "the data set did not load"
 }
 
 # Runs the scripts in the order of their names. Each checks itself: it stops at a wrong token, at a query that
@@ -70,8 +77,7 @@ show() {
   local script
   for script in "$CASS_ROOT"/sql/demo/[0-9]*.sql; do
     say "$(sed -n '1s/^-- //p' "$script")   (sql/demo/$(basename "$script"))"
-    on_cluster "$DATABASE" -e -P pager=off -P footer=on -f "$script" 2>&1 |
-      sed "s|^psql:$CASS_ROOT/sql/demo/[^:]*:[0-9]*: ||" ||
+    show_sql -f "$script" ||
       die "sql/demo/$(basename "$script") did not show what it must"
   done
 }

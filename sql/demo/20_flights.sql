@@ -1,9 +1,4 @@
 -- Real data: a year of flights out of New York
-\set ECHO none
-\set QUIET on
-SET search_path = public;
-\set QUIET off
-\set ECHO queries
 
 -- 336,776 flights in 1,095 partitions: three airports, 365 days.
 SELECT count(*) AS flights, count(DISTINCT cass_token(origin, day)) AS partitions FROM flights;

@@ -1,11 +1,4 @@
--- The flights that left New York's three airports in 2013, and the weather there hour by hour.
--- Run by scripts/demo.sh, which sets :data to the folder of the two CSV files.
-
-\set QUIET on
-SET client_min_messages = warning;
-DROP TABLE IF EXISTS flights, weather, loaded;
-RESET client_min_messages;
-\set QUIET off
+-- Loads the data set: scripts/demo.sh sets :data to the folder of its CSV files, and :library to a mark of the library.
 
 -- One partition is one airport's day, newest departure first. Carrier and flight number break ties.
 CREATE TABLE flights (
