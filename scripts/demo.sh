@@ -94,7 +94,7 @@ case "${1:-run}" in
     load
     show
     say "The server is running. Look around with"
-    printf '\n      psql -p %s %s\n\n   and stop it with `make demo-stop`.\n' "$CLUSTER_PORT" "$DATABASE"
+    printf '\n      psql -p %s %s\n\n   and stop it with "make demo-stop".\n' "$CLUSTER_PORT" "$DATABASE"
     ;;
   stop)
     cluster_stop

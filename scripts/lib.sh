@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # Shared by the scripts of this folder: places, messages, commands as another user, a private cluster.
 # Sourced, never run. The caller has `set -euo pipefail`.
 
