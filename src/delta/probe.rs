@@ -1,0 +1,149 @@
+//! Looking at one key as writers do: what is there now, committed or in progress.
+
+use super::cursor::{begin_key_scan, KeyCondition};
+use super::relation::{column, RawRow};
+use super::Delta;
+use cass_storage::row::RowKind;
+use pgrx::pg_sys;
+
+/// What a writer finds in the delta for a key.
+pub enum Probe {
+    /// No row of the key is live or in the making.
+    Nothing,
+    /// A row whose writer has committed, or is this transaction.
+    Found(Version),
+    /// Only a row whose writer is still running.
+    InProgress(Writer),
+}
+
+/// A running transaction that is writing the key.
+pub struct Writer {
+    pub xid: pg_sys::TransactionId,
+    /// Nonzero while the row is a speculative one, which its writer may still take back.
+    pub speculative_token: u32,
+    pub row_id: u64,
+    pub anchor: bool,
+}
+
+/// A delta row, copied out of its page.
+#[derive(Clone, Debug)]
+pub struct Version {
+    pub tid: pg_sys::ItemPointerData,
+    pub row_id: u64,
+    pub kind: RowKind,
+    pub row: Vec<u8>,
+    pub key: Vec<u8>,
+    /// The running transaction of somebody else that is replacing the row, if there is one.
+    pub replaced_by: Option<pg_sys::TransactionId>,
+    /// The command that wrote the row, where this transaction did.
+    pub own_command: Option<pg_sys::CommandId>,
+}
+
+impl Version {
+    /// Copies a row of the delta.
+    ///
+    /// # Safety
+    /// `tuple` is a tuple of `heap` in a pinned buffer.
+    unsafe fn of_tuple(
+        heap: pg_sys::Relation,
+        tuple: pg_sys::HeapTuple,
+        replaced_by: Option<pg_sys::TransactionId>,
+    ) -> Version {
+        // SAFETY: promised by the caller.
+        unsafe {
+            let raw = RawRow::of_tuple(heap, tuple);
+            let header = (*tuple).t_data;
+            let xmin = pg_sys::htup::HeapTupleHeaderGetXmin(header);
+            let own = pg_sys::TransactionIdIsCurrentTransactionId(xmin);
+            Version {
+                tid: (*tuple).t_self,
+                row_id: raw.row_id,
+                kind: raw.kind,
+                row: raw.row.to_vec(),
+                key: raw.key.to_vec(),
+                replaced_by,
+                own_command: own.then(|| pg_sys::HeapTupleHeaderGetCmin(header)),
+            }
+        }
+    }
+}
+
+/// The snapshot that sees what is being written (`InitDirtySnapshot`).
+pub fn dirty_snapshot() -> pg_sys::SnapshotData {
+    pg_sys::SnapshotData { snapshot_type: pg_sys::SnapshotType::SNAPSHOT_DIRTY, ..Default::default() }
+}
+
+/// Probes `key` with a dirty snapshot. All its entries are read: a committed row is taken before one in progress is.
+pub fn probe(delta: &Delta, key: &[u8]) -> Probe {
+    let mut dirty = dirty_snapshot();
+    let scan = begin_key_scan(delta, &mut dirty, &KeyCondition::Equal(key));
+    let mut result = Probe::Nothing;
+    // SAFETY: slot and scan live to the end of the block; the row is copied before the slot moves on.
+    unsafe {
+        let slot = pg_sys::table_slot_create(delta.heap, std::ptr::null_mut());
+        while pg_sys::index_getnext_slot(scan, pg_sys::ScanDirection::ForwardScanDirection, slot) {
+            pg_sys::slot_getallattrs(slot);
+            let raw = RawRow::of_values(std::slice::from_raw_parts((*slot).tts_values, column::COUNT));
+            if dirty.xmin != pg_sys::InvalidTransactionId {
+                result = Probe::InProgress(Writer {
+                    xid: dirty.xmin,
+                    speculative_token: dirty.speculativeToken,
+                    row_id: raw.row_id,
+                    anchor: raw.kind == RowKind::Anchor,
+                });
+                continue;
+            }
+            let replaced_by = (dirty.xmax != pg_sys::InvalidTransactionId).then_some(dirty.xmax);
+            let mut should_free = false;
+            let tuple = pg_sys::ExecFetchSlotHeapTuple(slot, false, &mut should_free);
+            result = Probe::Found(Version::of_tuple(delta.heap, tuple, replaced_by));
+            break;
+        }
+        pg_sys::ExecDropSingleTupleTableSlot(slot);
+        pg_sys::index_endscan(scan);
+    }
+    result
+}
+
+impl Delta {
+    /// The key of the delta row with this row id, whatever its visibility.
+    pub fn key_of_row_id(&self, row_id: u64) -> Option<Vec<u8>> {
+        self.with_row_id(row_id, |raw| raw.key.to_vec())
+    }
+
+    /// The encoded row with this row id, whatever its visibility.
+    pub fn row_of_row_id(&self, row_id: u64) -> Option<Vec<u8>> {
+        self.with_row_id(row_id, |raw| raw.row.to_vec())
+    }
+
+    fn with_row_id<R>(&self, row_id: u64, work: impl Fn(RawRow<'_>) -> R) -> Option<R> {
+        let mut key = pg_sys::ScanKeyData::default();
+        let mut any =
+            pg_sys::SnapshotData { snapshot_type: pg_sys::SnapshotType::SNAPSHOT_ANY, ..Default::default() };
+        let mut found = None;
+        // SAFETY: the relations are open; index_rescan copies the scan key; the row is used before the slot moves on.
+        unsafe {
+            pg_sys::ScanKeyInit(
+                &mut key,
+                1,
+                pg_sys::BTEqualStrategyNumber as pg_sys::StrategyNumber,
+                pg_sys::Oid::from(super::cursor::proc::INT8EQ),
+                pg_sys::Datum::from(row_id as i64),
+            );
+            let scan = pg_sys::index_beginscan(self.heap, self.row_id_index, &mut any, 1, 0);
+            pg_sys::index_rescan(scan, &mut key, 1, std::ptr::null_mut(), 0);
+            let slot = pg_sys::table_slot_create(self.heap, std::ptr::null_mut());
+            while pg_sys::index_getnext_slot(scan, pg_sys::ScanDirection::ForwardScanDirection, slot) {
+                pg_sys::slot_getallattrs(slot);
+                let values = std::slice::from_raw_parts((*slot).tts_values, column::COUNT);
+                if values[0].value() as u64 == self.storage_id {
+                    found = Some(work(RawRow::of_values(values)));
+                    break;
+                }
+            }
+            pg_sys::ExecDropSingleTupleTableSlot(slot);
+            pg_sys::index_endscan(scan);
+        }
+        found
+    }
+}

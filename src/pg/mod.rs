@@ -1,0 +1,6 @@
+//! Small wrappers around PostgreSQL: what pgrx does not bind, bytes as `bytea`, scratch memory, row ids as TIDs.
+
+pub mod bytea;
+pub mod externs;
+pub mod scratch;
+pub mod tid;

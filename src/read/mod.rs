@@ -1,0 +1,14 @@
+//! Reading a table: its delta and its segments as one.
+//!
+//! `state` is what every read needs to know of the table, `merged` the scan in key order, `point` reads one key or one row
+//! id, `row` turns a stored row into the values of a slot.
+
+pub mod merged;
+pub mod point;
+pub mod row;
+pub mod segments;
+pub mod state;
+
+pub use merged::{ColumnSet, KeyRange, MergedScan, ScanCounters, ScanSpec};
+pub use point::fetch_key;
+pub use state::TableState;

@@ -1,0 +1,429 @@
+//! The list of segments: the heap table `cass_catalog.segment`, read with the query's snapshot.
+//!
+//! A row's own visibility is its segment's: whoever sees the row sees the segment. Rows carry the storage id of one life of
+//! a table, so that rows of an older life, and rows that logical replication brings from elsewhere, count for nothing. They
+//! are written as catalog rows are, whatever the user's privileges.
+
+use std::cell::Cell;
+
+use pgrx::pg_sys::{self, Datum};
+
+use super::cache;
+use crate::error::Report;
+use crate::pg::bytea;
+
+/// A published segment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SegmentEntry {
+    pub storage_id: u64,
+    pub run_id: u64,
+    /// First block of the run in the table's main fork.
+    pub first_block: u32,
+    pub page_count: u32,
+    /// Places in the order of segments that this one stands for, both inclusive; a merged segment has the union of its inputs'.
+    pub sequence_low: u64,
+    pub sequence_high: u64,
+    /// Written by a bulk load: some snapshots may not see its rows yet.
+    pub bulk: bool,
+    /// Versions in it, tombstones included.
+    pub row_count: u64,
+    pub tombstone_count: u64,
+    pub min_key: Vec<u8>,
+    pub max_key: Vec<u8>,
+}
+
+impl SegmentEntry {
+    /// Size on disk in bytes.
+    pub fn bytes(&self) -> u64 {
+        u64::from(self.page_count) * u64::from(pg_sys::BLCKSZ)
+    }
+}
+
+/// A segment with what maintenance needs to know of its list row.
+pub struct ListedSegment {
+    pub entry: SegmentEntry,
+    /// The transaction that wrote the list row.
+    pub xmin: pg_sys::TransactionId,
+    /// Place of the list row.
+    pub tid: pg_sys::ItemPointerData,
+}
+
+/// Attribute numbers of the list's columns.
+mod column {
+    pub const RELATION: usize = 1;
+    pub const STORAGE_ID: usize = 2;
+    pub const RUN_ID: usize = 3;
+    pub const FIRST_BLOCK: usize = 4;
+    pub const PAGE_COUNT: usize = 5;
+    pub const PUBLISHED: usize = 6;
+    pub const BULK: usize = 7;
+    pub const SEQUENCE_LOW: usize = 8;
+    pub const SEQUENCE_HIGH: usize = 9;
+    pub const ROW_COUNT: usize = 10;
+    pub const TOMBSTONE_COUNT: usize = 11;
+    pub const MIN_KEY: usize = 12;
+    pub const MAX_KEY: usize = 13;
+    pub const COUNT: usize = 13;
+}
+
+/// `int8eq` and `oideq` of pg_proc.dat.
+const INT8EQ: u32 = 467;
+const OIDEQ: u32 = 184;
+
+/// The open list. Without `Drop`: what an error leaves open, PostgreSQL's resource owner closes.
+pub struct List {
+    pub heap: pg_sys::Relation,
+    index: pg_sys::Oid,
+}
+
+thread_local! {
+    /// OIDs of the list and its primary key's index.
+    static OIDS: Cell<Option<(pg_sys::Oid, pg_sys::Oid)>> = const { Cell::new(None) };
+}
+
+/// Forgets where the list is, if `relation` (or any, for `None`) may be it.
+pub(super) fn forget(relation: Option<pg_sys::Oid>) {
+    if let Some((heap, index)) = OIDS.get() {
+        if relation.is_none_or(|oid| oid == heap || oid == index) {
+            OIDS.set(None);
+        }
+    }
+}
+
+fn missing() -> ! {
+    Report::new(
+        "55000",
+        "table cass_catalog.segment, the list of segments, is missing",
+    )
+    .hint("Install extension \"cass\" in this database.")
+    .raise()
+}
+
+impl List {
+    /// Opens the list.
+    ///
+    /// # Errors
+    /// 55000 where the extension is not installed in this database.
+    pub fn open(lock_mode: u32) -> List {
+        let lock_mode = lock_mode as pg_sys::LOCKMODE;
+        if let Some((heap, index)) = OIDS.get() {
+            // SAFETY: the OIDs are forgotten when the list is dropped, and table_open raises if there is no such table.
+            return List {
+                heap: unsafe { pg_sys::table_open(heap, lock_mode) },
+                index,
+            };
+        }
+        cache::watch_relations();
+        // SAFETY: the names are NUL-terminated; the relation is opened before it is looked into.
+        unsafe {
+            let schema = pg_sys::get_namespace_oid(c"cass_catalog".as_ptr(), true);
+            if schema == pg_sys::InvalidOid {
+                missing()
+            }
+            let oid = pg_sys::get_relname_relid(c"segment".as_ptr(), schema);
+            if oid == pg_sys::InvalidOid {
+                missing()
+            }
+            let heap = pg_sys::table_open(oid, lock_mode);
+            let index = pg_sys::RelationGetPrimaryKeyIndex(heap);
+            if index == pg_sys::InvalidOid || (*(*heap).rd_att).natts != column::COUNT as i32 {
+                missing()
+            }
+            OIDS.set(Some((oid, index)));
+            List { heap, index }
+        }
+    }
+
+    /// Closes the list, giving up a reader's lock and keeping a writer's to the transaction's end.
+    pub fn close(self, lock_mode: u32) {
+        let kept = if lock_mode == pg_sys::AccessShareLock {
+            lock_mode
+        } else {
+            pg_sys::NoLock
+        };
+        // SAFETY: opened by `open` and closed once, since `self` is consumed.
+        unsafe { pg_sys::table_close(self.heap, kept as pg_sys::LOCKMODE) }
+    }
+
+    /// Calls `visit` with every row of a life of a table that `snapshot` sees.
+    fn scan_life(&self, storage_id: u64, snapshot: pg_sys::Snapshot, visit: impl FnMut(&ListRow)) {
+        let key = scan_key(column::STORAGE_ID, INT8EQ, Datum::from(storage_id as i64));
+        self.scan(self.index, snapshot, Some(key), visit);
+    }
+
+    /// Calls `visit` with every row that exists, visible or not, dead ones included, of a life of a table. The index would
+    /// not do: its entries of dead rows may be gone before the rows are.
+    pub fn scan_physical(&self, storage_id: u64, visit: impl FnMut(&ListRow)) {
+        let key = scan_key(column::STORAGE_ID, INT8EQ, Datum::from(storage_id as i64));
+        let mut any = any_snapshot();
+        self.scan(pg_sys::InvalidOid, &raw mut any, Some(key), visit);
+    }
+
+    /// Calls `visit` with every row of all tables, or of one, that `snapshot` sees.
+    pub fn scan_tables(
+        &self,
+        table: Option<pg_sys::Oid>,
+        snapshot: pg_sys::Snapshot,
+        visit: impl FnMut(&ListRow),
+    ) {
+        let key = table.map(|oid| scan_key(column::RELATION, OIDEQ, Datum::from(oid)));
+        self.scan(pg_sys::InvalidOid, snapshot, key, visit);
+    }
+
+    /// Scans by `index`, or the heap for `InvalidOid`.
+    fn scan(
+        &self,
+        index: pg_sys::Oid,
+        snapshot: pg_sys::Snapshot,
+        key: Option<pg_sys::ScanKeyData>,
+        mut visit: impl FnMut(&ListRow),
+    ) {
+        let count = i32::from(key.is_some());
+        let mut key = key.unwrap_or_default();
+        // SAFETY: the list is open, the key names one of its columns, and each tuple is read before the scan moves on.
+        unsafe {
+            let by_index = index != pg_sys::InvalidOid;
+            let scan = pg_sys::systable_beginscan(
+                self.heap,
+                index,
+                by_index,
+                snapshot,
+                count,
+                &raw mut key,
+            );
+            loop {
+                let tuple = pg_sys::systable_getnext(scan);
+                if tuple.is_null() {
+                    break;
+                }
+                visit(&ListRow::of(self.heap, tuple));
+            }
+            pg_sys::systable_endscan(scan);
+        }
+    }
+
+    /// Writes the row that keeps `pages` blocks from `first_block` for a run, before the run exists.
+    pub fn insert_reservation(&self, table: pg_sys::Oid, run: &SegmentEntry) {
+        self.write(table, run, false, None);
+    }
+
+    /// Makes a reserved run a segment that others see when this transaction commits.
+    ///
+    /// # Errors
+    /// XX000 where the reservation is gone, which only writing to the list by hand can cause.
+    pub fn publish(&self, table: pg_sys::Oid, segment: &SegmentEntry) {
+        let mut reserved = None;
+        let mut own = self_snapshot();
+        self.scan_life(segment.storage_id, &raw mut own, |row| {
+            if row.run_id() == segment.run_id {
+                reserved = Some(row.tid());
+            }
+        });
+        let Some(mut tid) = reserved else {
+            Report::new(
+                "XX000",
+                "the reservation of a run has disappeared from cass_catalog.segment",
+            )
+            .raise()
+        };
+        self.write(table, segment, true, Some(&mut tid));
+    }
+
+    /// Inserts a row or puts it in the place of `old`, and makes it visible to this transaction's further commands.
+    fn write(
+        &self,
+        table: pg_sys::Oid,
+        segment: &SegmentEntry,
+        published: bool,
+        old: Option<&mut pg_sys::ItemPointerData>,
+    ) {
+        let mut values = [
+            Datum::from(table),
+            Datum::from(segment.storage_id as i64),
+            Datum::from(segment.run_id as i64),
+            Datum::from(i64::from(segment.first_block)),
+            Datum::from(i64::from(segment.page_count)),
+            Datum::from(published),
+            Datum::from(segment.bulk),
+            Datum::from(segment.sequence_low as i64),
+            Datum::from(segment.sequence_high as i64),
+            Datum::from(segment.row_count as i64),
+            Datum::from(segment.tombstone_count as i64),
+            bytea::from_bytes(&segment.min_key),
+            bytea::from_bytes(&segment.max_key),
+        ];
+        let mut nulls = [false; column::COUNT];
+        // SAFETY: values and nulls have as many elements as the list has columns (checked by `open`), of their types; the
+        // list is open with RowExclusiveLock.
+        unsafe {
+            let tuple = pg_sys::heap_form_tuple(
+                (*self.heap).rd_att,
+                values.as_mut_ptr(),
+                nulls.as_mut_ptr(),
+            );
+            match old {
+                None => pg_sys::CatalogTupleInsert(self.heap, tuple),
+                Some(tid) => pg_sys::CatalogTupleUpdate(self.heap, tid, tuple),
+            }
+            pg_sys::heap_freetuple(tuple);
+            pg_sys::CommandCounterIncrement();
+        }
+    }
+
+    /// Takes a row out of the list; its segment goes when this transaction commits.
+    pub fn remove(&self, mut tid: pg_sys::ItemPointerData) {
+        // SAFETY: the list is open with RowExclusiveLock and `tid` comes from a row of it.
+        unsafe { pg_sys::CatalogTupleDelete(self.heap, &raw mut tid) }
+    }
+}
+
+fn scan_key(attribute: usize, procedure: u32, argument: Datum) -> pg_sys::ScanKeyData {
+    let mut key = pg_sys::ScanKeyData::default();
+    // SAFETY: `key` is a scan key to be filled in.
+    unsafe {
+        pg_sys::ScanKeyInit(
+            &raw mut key,
+            attribute as pg_sys::AttrNumber,
+            pg_sys::BTEqualStrategyNumber as pg_sys::StrategyNumber,
+            pg_sys::Oid::from(procedure),
+            argument,
+        );
+    }
+    key
+}
+
+/// Sees every row that exists.
+fn any_snapshot() -> pg_sys::SnapshotData {
+    pg_sys::SnapshotData {
+        snapshot_type: pg_sys::SnapshotType::SNAPSHOT_ANY,
+        ..Default::default()
+    }
+}
+
+/// Sees what is committed and what this transaction wrote.
+fn self_snapshot() -> pg_sys::SnapshotData {
+    pg_sys::SnapshotData {
+        snapshot_type: pg_sys::SnapshotType::SNAPSHOT_SELF,
+        ..Default::default()
+    }
+}
+
+/// A row of the list where a scan found it.
+pub struct ListRow {
+    values: [Datum; column::COUNT],
+    tuple: pg_sys::HeapTuple,
+}
+
+impl ListRow {
+    /// # Safety
+    /// `tuple` is a row of the list, whose memory outlives the value made of it.
+    unsafe fn of(heap: pg_sys::Relation, tuple: pg_sys::HeapTuple) -> ListRow {
+        let mut values = [Datum::from(0_usize); column::COUNT];
+        let mut nulls = [false; column::COUNT];
+        // SAFETY: promised by the caller; there is room for all columns, none of which can be null.
+        unsafe {
+            pg_sys::heap_deform_tuple(
+                tuple,
+                (*heap).rd_att,
+                values.as_mut_ptr(),
+                nulls.as_mut_ptr(),
+            )
+        }
+        ListRow { values, tuple }
+    }
+
+    fn number(&self, attribute: usize) -> u64 {
+        self.values[attribute - 1].value() as u64
+    }
+
+    fn bytes(&self, attribute: usize) -> Vec<u8> {
+        // SAFETY: a bytea of a row that is still there; a detoasted copy is freed after it was read.
+        unsafe {
+            let datum = self.values[attribute - 1];
+            let stored = datum.cast_mut_ptr::<pg_sys::varlena>();
+            let plain = pg_sys::pg_detoast_datum_packed(stored);
+            let bytes = bytea::bytes_of(Datum::from(plain)).to_vec();
+            if plain != stored {
+                pg_sys::pfree(plain.cast());
+            }
+            bytes
+        }
+    }
+
+    pub fn table(&self) -> pg_sys::Oid {
+        pg_sys::Oid::from(self.number(column::RELATION) as u32)
+    }
+
+    pub fn storage_id(&self) -> u64 {
+        self.number(column::STORAGE_ID)
+    }
+
+    fn run_id(&self) -> u64 {
+        self.number(column::RUN_ID)
+    }
+
+    /// First block and number of blocks that the row keeps.
+    pub fn blocks(&self) -> (u32, u32) {
+        (
+            self.number(column::FIRST_BLOCK) as u32,
+            self.number(column::PAGE_COUNT) as u32,
+        )
+    }
+
+    pub fn tid(&self) -> pg_sys::ItemPointerData {
+        // SAFETY: the tuple is still there.
+        unsafe { (*self.tuple).t_self }
+    }
+
+    fn xmin(&self) -> pg_sys::TransactionId {
+        // SAFETY: the tuple is still there and has a header.
+        unsafe { pg_sys::htup::HeapTupleHeaderGetXmin((*self.tuple).t_data) }
+    }
+
+    /// The segment, or `None` for a run that is only reserved.
+    fn segment(&self) -> Option<SegmentEntry> {
+        if self.values[column::PUBLISHED - 1].value() & 1 == 0 {
+            return None;
+        }
+        let (first_block, page_count) = self.blocks();
+        Some(SegmentEntry {
+            storage_id: self.storage_id(),
+            run_id: self.run_id(),
+            first_block,
+            page_count,
+            sequence_low: self.number(column::SEQUENCE_LOW),
+            sequence_high: self.number(column::SEQUENCE_HIGH),
+            bulk: self.values[column::BULK - 1].value() & 1 != 0,
+            row_count: self.number(column::ROW_COUNT),
+            tombstone_count: self.number(column::TOMBSTONE_COUNT),
+            min_key: self.bytes(column::MIN_KEY),
+            max_key: self.bytes(column::MAX_KEY),
+        })
+    }
+}
+
+/// The segments of a life of a table that `snapshot` sees, highest sequence first: the order in which they take precedence.
+pub fn visible(storage_id: u64, snapshot: pg_sys::Snapshot) -> Vec<SegmentEntry> {
+    listed(storage_id, snapshot)
+        .into_iter()
+        .map(|listed| listed.entry)
+        .collect()
+}
+
+/// As [`visible`], with what maintenance needs to know of the list's rows.
+pub fn listed(storage_id: u64, snapshot: pg_sys::Snapshot) -> Vec<ListedSegment> {
+    let mut segments = Vec::new();
+    let list = List::open(pg_sys::AccessShareLock);
+    list.scan_life(storage_id, snapshot, |row| {
+        if let Some(entry) = row.segment() {
+            segments.push(ListedSegment {
+                entry,
+                xmin: row.xmin(),
+                tid: row.tid(),
+            });
+        }
+    });
+    list.close(pg_sys::AccessShareLock);
+    segments.sort_unstable_by_key(|listed| std::cmp::Reverse(listed.entry.sequence_high));
+    segments
+}
