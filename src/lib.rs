@@ -3,20 +3,34 @@
 use pgrx::prelude::*;
 
 mod catalog;
+mod ddl;
 mod delta;
 mod error;
+mod functions;
+mod key_am;
+mod maintenance;
 mod pg;
 mod read;
 mod segment;
+mod settings;
 mod table_am;
 mod types;
+
+#[cfg(any(test, feature = "pg_test"))]
+#[path = "../pg_test/unit/mod.rs"]
+mod unit_tests;
 
 ::pgrx::pg_module_magic!(name, version);
 
 /// Called once a process, when the server or a session loads the library.
 #[pg_guard]
 pub extern "C-unwind" fn _PG_init() {
+    ddl::require_preload();
+    settings::init();
     catalog::init();
+    key_am::init();
+    ddl::init();
+    table_am::bulk::init();
 }
 
 /// Required by `cargo pgrx test` at the root of the crate.

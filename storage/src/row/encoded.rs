@@ -1,8 +1,7 @@
 //! Reading an encoded version without copying it.
 
-use super::builder::{
-    HAS_EXPIRY, HAS_RANGE_END, HAS_TIMES, KIND_BITS, MARKER, STATE_ABSENT, STATE_NULL, STATE_VALUE,
-};
+use super::builder::{STATE_ABSENT, STATE_NULL, STATE_VALUE};
+use super::flags::{HAS_EXPIRY, HAS_RANGE_END, HAS_TIMES, KIND_BITS, MARKER};
 use super::{Cell, CellTimes, RowHeader, RowKind, RowView};
 use crate::bytes::ByteReader;
 use crate::error::{Result, StorageError};
@@ -56,7 +55,7 @@ impl<'a> EncodedRow<'a> {
                 let len = u32::try_from(reader.varint()?).ok();
                 end = len
                     .and_then(|len| end.checked_add(len))
-                    .ok_or(StorageError::damaged("cell is too long"))?;
+                    .ok_or_else(|| StorageError::damaged("cell is too long"))?;
             }
             starts.push(end);
         }
@@ -115,7 +114,7 @@ impl RowView for EncodedRow<'_> {
                 let bytes = self
                     .data
                     .get(start..end)
-                    .ok_or(StorageError::damaged("cell out of its row"))?;
+                    .ok_or_else(|| StorageError::damaged("cell out of its row"))?;
                 if state == STATE_VALUE {
                     Cell::Value(bytes)
                 } else {
@@ -171,6 +170,16 @@ impl<'a> RowExtras<'a> {
             extras.range_end = Some(reader.bytes()?);
         }
         Ok(extras)
+    }
+
+    /// Times of all cells that have their own, ascending by column.
+    pub(crate) fn all_times(&self, row_time: i64) -> Result<Vec<(u16, CellTimes)>> {
+        let mut reader = ByteReader::new(self.times);
+        let mut all = Vec::new();
+        while !reader.is_empty() {
+            all.push(take_times(&mut reader, row_time)?);
+        }
+        Ok(all)
     }
 
     /// Times of the cell of column `attnum`, if it has its own.

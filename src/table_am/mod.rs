@@ -1,0 +1,19 @@
+//! The table access method `cass`: PostgreSQL's callbacks, each a few lines over `read`, `delta` and `maintenance`.
+//!
+//! `routine` lists them all; the other files hold them by concern.
+
+mod analyze;
+pub mod bulk;
+mod index_build;
+mod index_fetch;
+mod insert;
+mod lock;
+mod modify;
+mod rewrite;
+mod routine;
+mod row_ids;
+mod scan;
+mod storage;
+mod version;
+
+pub use rewrite::place_rows;
