@@ -2,6 +2,7 @@
 
 mod errors;
 mod keys;
+mod segments;
 mod support;
 mod tokens;
 mod types;
