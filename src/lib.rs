@@ -31,7 +31,6 @@ pub extern "C-unwind" fn _PG_init() {
     catalog::init();
     key_am::init();
     ddl::init();
-    table_am::bulk::init();
     statement::init();
 }
 

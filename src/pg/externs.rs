@@ -46,6 +46,32 @@ mod bare {
     }
 }
 
+/// PostgreSQL's own ends of the hook chains, called as C calls them: their errors jump over the caller's frame.
+pub mod unguarded {
+    use pgrx::pg_sys;
+    use std::ffi::c_char;
+
+    unsafe extern "C-unwind" {
+        pub fn standard_ExecutorRun(
+            query: *mut pg_sys::QueryDesc,
+            direction: pg_sys::ScanDirection::Type,
+            count: u64,
+            execute_once: bool,
+        );
+        pub fn standard_ExecutorFinish(query: *mut pg_sys::QueryDesc);
+        pub fn standard_ProcessUtility(
+            statement: *mut pg_sys::PlannedStmt,
+            query: *const c_char,
+            read_only_tree: bool,
+            context: pg_sys::ProcessUtilityContext::Type,
+            parameters: pg_sys::ParamListInfo,
+            environment: *mut pg_sys::QueryEnvironment,
+            destination: *mut pg_sys::DestReceiver,
+            completion: *mut pg_sys::QueryCompletion,
+        );
+    }
+}
+
 /// Logs the freezing of tuples of one page (`src/backend/access/heap/heapam.c`).
 ///
 /// # Safety

@@ -6,7 +6,7 @@
 mod hooks;
 mod named;
 
-pub use hooks::{copying, init};
+pub use hooks::{copied, copying, init};
 pub use named::{check_completed_row, unnamed_columns};
 
 use pgrx::pg_sys;
@@ -16,6 +16,8 @@ use std::rc::Rc;
 /// A running statement.
 struct Running {
     kind: Kind,
+    /// The level of the subtransaction it runs in: what an error leaves on the stack goes when that is aborted.
+    nest_level: i32,
     /// What was found for a table, by its OID.
     unnamed: Vec<(pg_sys::Oid, Rc<[u16]>)>,
 }
@@ -31,23 +33,17 @@ thread_local! {
     static STACK: RefCell<Vec<Running>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Takes a statement off the stack when it ends, by an error too.
-struct Guard;
-
-impl Guard {
-    fn push(kind: Kind) -> Guard {
-        STACK.with_borrow_mut(|stack| stack.push(Running { kind, unnamed: Vec::new() }));
-        Guard
-    }
+fn push(kind: Kind) {
+    // SAFETY: reads a counter of this backend.
+    let nest_level = unsafe { pg_sys::GetCurrentTransactionNestLevel() };
+    STACK.with_borrow_mut(|stack| stack.push(Running { kind, nest_level, unnamed: Vec::new() }));
 }
 
-impl Drop for Guard {
-    fn drop(&mut self) {
-        STACK.with_borrow_mut(Vec::pop);
-    }
+fn pop() {
+    STACK.with_borrow_mut(Vec::pop);
 }
 
-/// How many statements are running, one inside the other.
-pub fn depth() -> usize {
-    STACK.with_borrow(Vec::len)
+/// Forgets the statements of the subtransaction of this level, and of those inside it.
+fn forget(nest_level: i32) {
+    STACK.with_borrow_mut(|stack| stack.retain(|running| running.nest_level < nest_level));
 }
