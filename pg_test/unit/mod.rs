@@ -1,5 +1,7 @@
 //! Tests inside the server, one transaction each, run by `cargo pgrx test`.
 
+mod ddl;
+mod ddl_refusals;
 mod errors;
 mod keys;
 mod segments;

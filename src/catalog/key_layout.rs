@@ -124,8 +124,13 @@ fn set_orders(
     orders: &mut [Order],
 ) -> Result<(), Report> {
     let items = parse("clustering_order", text)?;
-    let clustering =
-        || identifier::quote_list(columns.iter().skip(partition_columns).map(String::as_str));
+    let clustering = || match columns.get(partition_columns..) {
+        Some(names @ [_, ..]) => {
+            let names = identifier::quote_list(names.iter().map(String::as_str));
+            format!("The clustering columns are ({names}).")
+        }
+        _ => "The primary key has no clustering columns.".into(),
+    };
     let mut next = partition_columns;
     for item in &items {
         let order = match item.suffix.as_str() {
@@ -148,12 +153,12 @@ fn set_orders(
                     item.name
                 ),
             )
-            .detail(format!("The clustering columns are ({}).", clustering()))
+            .detail(clustering())
             .hint("Name only columns of the primary key that are not in partition_key."));
         };
         if position < partition_columns {
             return Err(Report::new("42P16", format!("clustering_order names \"{}\", which is in the partition key", item.name))
-                .detail(format!("The clustering columns are ({}).", clustering()))
+                .detail(clustering())
                 .hint("Partitions lie in token order; only clustering columns have an order of their own."));
         }
         if position < next {
@@ -161,7 +166,7 @@ fn set_orders(
                 "42P16",
                 "clustering_order does not follow the order of the primary key",
             )
-            .detail(format!("The clustering columns are ({}).", clustering()))
+            .detail(clustering())
             .hint("Name each clustering column at most once, in the order of the primary key."));
         }
         if let Some(slot) = orders.get_mut(position) {

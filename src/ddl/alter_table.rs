@@ -7,7 +7,7 @@ use pgrx::Spi;
 
 use super::frame::{self, Statement};
 use super::utility::Call;
-use super::{conversion, key_index, nodes, option_list};
+use super::{conversion, key_index, nodes, object_access, option_list};
 use crate::catalog;
 use crate::catalog::access_method::{KEY_ACCESS_METHOD, TABLE_ACCESS_METHOD};
 use crate::catalog::identifier::{owned, quote};
@@ -187,7 +187,8 @@ unsafe fn refuse_key_changes(table: Oid, commands: &[*mut pg_sys::AlterTableCmd]
     }
 }
 
-fn refuse_column_change(key: &PrimaryKey, column: &str, verb: &str) -> ! {
+/// The error of a statement that would drop a key column or change its values.
+pub(super) fn refuse_column_change(key: &PrimaryKey, column: &str, verb: &str) -> ! {
     Report::new(
         "0A000",
         format!("cannot {verb} column \"{column}\", which is in the primary key of a cass table"),
@@ -272,6 +273,12 @@ unsafe fn alter_cass_table(call: &Call, statement: *mut pg_sys::AlterTableStmt, 
     // SAFETY: the caller vouches for the statement.
     unsafe {
         let mut commands = nodes::members::<pg_sys::AlterTableCmd>((*statement).cmds);
+        let unlogs = |command: &*mut pg_sys::AlterTableCmd| {
+            (**command).subtype == AlterTableType::AT_SetUnLogged
+        };
+        if commands.iter().any(unlogs) {
+            object_access::refuse_unlogged(table);
+        }
         let changes = take_options(&mut commands);
         let mut set = changes.set;
         for command in &commands {

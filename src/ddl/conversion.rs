@@ -232,6 +232,10 @@ fn check_convertible(table: Oid) {
             .hint("Create a table with CREATE TABLE AS and add its primary key.")
             .raise();
     }
+    let persistence = access_method::with_class_row(table, |form| form.relpersistence as u8);
+    if persistence == Some(pg_sys::RELPERSISTENCE_UNLOGGED) {
+        object_access::refuse_unlogged(table);
+    }
     let name = quote(&relation_name(table));
     let referenced = count(&format!(
         "SELECT count(*) FROM pg_catalog.pg_constraint WHERE contype = 'f' AND confrelid = {}",

@@ -168,11 +168,6 @@ pub(super) fn check_change(index: Oid, table: Oid, changed: &[(String, String)],
     }
     let columns = column_names(index, table);
     let stored = options::stored(index);
-    let value = |name: &str| {
-        options::value(changed, name).or_else(|| {
-            options::value(&stored, name).filter(|_| !reset.iter().any(|other| other == name))
-        })
-    };
     let resolve = |partition_key, clustering_order| {
         KeyLayout::resolve(&columns, partition_key, clustering_order)
             .unwrap_or_else(|report| report.raise())
@@ -181,7 +176,20 @@ pub(super) fn check_change(index: Oid, table: Oid, changed: &[(String, String)],
         options::value(&stored, PARTITION_KEY),
         options::value(&stored, CLUSTERING_ORDER),
     );
-    let new = resolve(value(PARTITION_KEY), value(CLUSTERING_ORDER));
+    let mut new = resolve(
+        options::value(changed, PARTITION_KEY).or(options::value(&stored, PARTITION_KEY)),
+        options::value(changed, CLUSTERING_ORDER),
+    );
+    if options::value(changed, CLUSTERING_ORDER).is_none() {
+        for (order, old) in new
+            .orders
+            .iter_mut()
+            .zip(&old.orders)
+            .skip(new.partition_columns)
+        {
+            *order = *old;
+        }
+    }
     let resets_shape = reset.iter().any(|name| shapes_key(name));
     if old != new || resets_shape {
         let table = identifier::quote(&primary_key::relation_name(table));

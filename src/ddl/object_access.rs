@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 use pgrx::pg_sys::{self, ObjectAccessType, Oid};
 use pgrx::{pg_guard, PgRelation};
 
-use super::{frame, key_index};
+use super::{alter_table, frame, key_index};
 use crate::catalog::primary_key::{self, relation_name, with_index_row};
 use crate::catalog::{self, access_method};
 use crate::error::Report;
@@ -94,11 +94,7 @@ fn created(relid: Oid) {
         }
         pg_sys::RELKIND_RELATION if method == cass => {
             if persistence == pg_sys::RELPERSISTENCE_UNLOGGED {
-                Report::new("0A000", "unlogged cass tables are not supported")
-                    .hint(
-                        "Create the table without UNLOGGED; a TEMPORARY one writes no log either.",
-                    )
-                    .raise();
+                refuse_unlogged(relid);
             }
             if rewrites == Oid::INVALID {
                 frame::note_created(relid);
@@ -111,6 +107,17 @@ fn created(relid: Oid) {
         }
         _ => {}
     }
+}
+
+/// Refuses a table whose files a crash empties.
+pub(super) fn refuse_unlogged(table: Oid) -> ! {
+    Report::new(
+        "0A000",
+        format!("cass table \"{}\" cannot be unlogged", relation_name(table)),
+    )
+    .detail("A crash empties an unlogged table's files, and what tells of its segments would stay.")
+    .hint("Leave UNLOGGED out, or use TEMPORARY for data that need not last.")
+    .raise()
 }
 
 /// An index has been created, and the catalogs show it.
@@ -165,7 +172,8 @@ pub(super) fn refuse_brin(table: Oid) -> ! {
     .raise()
 }
 
-/// A column has been altered, perhaps renamed: the options of the key name its columns.
+/// A column has been altered: perhaps renamed, as the options of the key name its columns; perhaps given another type,
+/// which ALTER TABLE refuses for key columns, but ALTER TYPE ... CASCADE brings to the tables of a composite type.
 fn column_altered(table: Oid, column: c_int) {
     if !catalog::is_cass_oid(table) {
         return;
@@ -173,15 +181,39 @@ fn column_altered(table: Oid, column: c_int) {
     let Some(key) = primary_key::primary_key_of(table) else {
         return;
     };
-    let in_key = key
+    let Some(position) = key
         .attnums
         .iter()
-        .any(|attnum| c_int::from(*attnum) == column);
-    if in_key && catalog::is_cass_key_oid(key.index) {
-        // SAFETY: within a command that writes; shows the column's new name.
-        unsafe { pg_sys::CommandCounterIncrement() };
-        key_index::follow_rename(key.index, table);
+        .position(|attnum| c_int::from(*attnum) == column)
+    else {
+        return;
+    };
+    if !catalog::is_cass_key_oid(key.index) {
+        return;
     }
+    // SAFETY: within a command that writes; shows the column as it is now.
+    unsafe { pg_sys::CommandCounterIncrement() };
+    if column_type(table, column) != column_type(key.index, position as c_int + 1) {
+        let name = key.columns.get(position).map_or("", String::as_str);
+        alter_table::refuse_column_change(&key, name, "change the type of");
+    }
+    key_index::follow_rename(key.index, table);
+}
+
+/// Type, type modifier and collation of a relation's column.
+fn column_type(relid: Oid, column: c_int) -> (Oid, i32, Oid) {
+    let (mut type_oid, mut typmod, mut collation) = (Oid::INVALID, -1, Oid::INVALID);
+    // SAFETY: a catalog look-up of a column that exists.
+    unsafe {
+        pg_sys::get_atttypetypmodcoll(
+            relid,
+            column as i16,
+            &mut type_oid,
+            &mut typmod,
+            &mut collation,
+        );
+    }
+    (type_oid, typmod, collation)
 }
 
 /// A table has become another's child or partition.
