@@ -1,3 +1,4 @@
 //! SQL functions.
 
+mod segments;
 mod token;
