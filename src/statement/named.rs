@@ -65,10 +65,11 @@ pub(super) unsafe fn result_relation(
     unsafe {
         let opened = pgrx::PgList::<pg_sys::ResultRelInfo>::from_pg((*estate).es_opened_result_relations);
         let routed = pgrx::PgList::<pg_sys::ResultRelInfo>::from_pg((*estate).es_tuple_routing_result_relations);
-        opened
+        let target = opened
             .iter_ptr()
             .chain(routed.iter_ptr())
-            .find(|relation| (*(*(*relation)).ri_RelationDesc).rd_id == (*rel).rd_id)
+            .find(|relation| (*(*(*relation)).ri_RelationDesc).rd_id == (*rel).rd_id);
+        target
     }
 }
 
