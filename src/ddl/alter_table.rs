@@ -7,7 +7,7 @@ use pgrx::Spi;
 
 use super::frame::{self, Statement};
 use super::utility::Call;
-use super::{conversion, key_index, nodes, object_access, option_list};
+use super::{conversion, create_table, key_index, nodes, option_list};
 use crate::catalog;
 use crate::catalog::access_method::{KEY_ACCESS_METHOD, TABLE_ACCESS_METHOD};
 use crate::catalog::identifier::{owned, quote};
@@ -277,7 +277,7 @@ unsafe fn alter_cass_table(call: &Call, statement: *mut pg_sys::AlterTableStmt, 
             (**command).subtype == AlterTableType::AT_SetUnLogged
         };
         if commands.iter().any(unlogs) {
-            object_access::refuse_unlogged(table);
+            create_table::refuse_unlogged(&relation_name(table));
         }
         let changes = take_options(&mut commands);
         let mut set = changes.set;

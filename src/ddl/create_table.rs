@@ -37,6 +37,7 @@ pub(super) fn create(mut call: Call) {
         if !(*statement).partspec.is_null() || !names_cass((*statement).accessMethod) {
             return call.proceed();
         }
+        check_logged((*statement).relation);
         let (rest, options) = option_list::split((*statement).options);
         (*statement).options = rest;
         options
@@ -54,6 +55,7 @@ pub(super) fn create_as(mut call: Call) {
         if (*statement).objtype != ObjectType::OBJECT_TABLE || !names_cass((*into).accessMethod) {
             return call.proceed();
         }
+        check_logged((*into).rel);
         let (rest, options) = option_list::split((*into).options);
         (*into).options = rest;
         if !options.is_empty() {
@@ -63,6 +65,30 @@ pub(super) fn create_as(mut call: Call) {
     };
     let outcome = frame::run(Statement::CreateTable, options, || call.proceed());
     report_missing_key(&outcome);
+}
+
+/// Refuses UNLOGGED.
+///
+/// # Safety
+/// `relation` is a valid node.
+unsafe fn check_logged(relation: *mut pg_sys::RangeVar) {
+    // SAFETY: the caller vouches for the node.
+    unsafe {
+        if (*relation).relpersistence as u8 == pg_sys::RELPERSISTENCE_UNLOGGED {
+            refuse_unlogged(&owned((*relation).relname));
+        }
+    }
+}
+
+/// Refuses a table whose files a crash empties.
+pub(super) fn refuse_unlogged(table: &str) -> ! {
+    Report::new(
+        "0A000",
+        format!("cass table \"{}\" cannot be unlogged", table),
+    )
+    .detail("A crash empties an unlogged table's files, and what tells of its segments would stay.")
+    .hint("Leave UNLOGGED out, or use TEMPORARY for data that need not last.")
+    .raise()
 }
 
 /// Says what a cass table without a primary key is; options that a key should have taken are an error.
