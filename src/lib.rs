@@ -13,6 +13,7 @@ mod pg;
 mod read;
 mod segment;
 mod settings;
+mod statement;
 mod table_am;
 mod types;
 
@@ -30,7 +31,7 @@ pub extern "C-unwind" fn _PG_init() {
     catalog::init();
     key_am::init();
     ddl::init();
-    table_am::bulk::init();
+    statement::init();
 }
 
 /// Required by `cargo pgrx test` at the root of the crate.

