@@ -17,5 +17,6 @@ pub mod segment;
 pub mod sort;
 
 mod bytes;
+mod heap;
 
 pub use error::{Result, StorageError};
