@@ -52,9 +52,18 @@ proptest! {
     fn a_cursor_reads_exactly_what_lies_between_its_bounds(
         rows in model(400),
         bounds in prop::collection::vec((bound(), bound()), 1..12),
+        picks in prop::collection::vec((any::<bool>(), any::<prop::sample::Index>()), 24),
     ) {
         let reader = open(&rows, PARTITION_LEN);
+        // Half of the bounds are keys that are there.
+        let keys: Vec<_> = rows.keys().collect();
+        let mut picks = picks.into_iter();
+        let mut pick = |bound: Bound<Vec<u8>>| match picks.next() {
+            Some((true, index)) if !keys.is_empty() => bound.map(|_| keys[index.index(keys.len())].clone()),
+            _ => bound,
+        };
         for (lower, upper) in bounds {
+            let (lower, upper) = (pick(lower), pick(upper));
             let within = |key: &Vec<u8>| {
                 (match &lower {
                     Bound::Unbounded => true,
