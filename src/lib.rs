@@ -4,12 +4,19 @@ use pgrx::prelude::*;
 
 mod catalog;
 mod delta;
-mod error;
+pub mod error;
+mod functions;
 mod pg;
+mod planner;
 mod read;
+mod scan;
 mod segment;
 mod table_am;
-mod types;
+pub mod types;
+
+#[cfg(any(test, feature = "pg_test"))]
+#[path = "../pg_test/unit/mod.rs"]
+mod unit_tests;
 
 ::pgrx::pg_module_magic!(name, version);
 
@@ -17,6 +24,8 @@ mod types;
 #[pg_guard]
 pub extern "C-unwind" fn _PG_init() {
     catalog::init();
+    planner::init();
+    scan::init();
 }
 
 /// Required by `cargo pgrx test` at the root of the crate.

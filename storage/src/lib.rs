@@ -10,6 +10,7 @@
 
 pub mod compaction;
 pub mod error;
+pub mod integer;
 pub mod key;
 pub mod merge;
 pub mod page;

@@ -20,7 +20,7 @@ pub use decimal::{put_decimal, Decimal};
 pub use fixed::{put_bool, put_f32, put_f64, put_fixed, put_i16, put_i32, put_i64, put_i8};
 pub use reader::KeyReader;
 pub use timeuuid::{put_timeuuid, sort_bytes as timeuuid_sort_bytes};
-pub use varint::put_varint;
+pub use varint::{minimal_twos_complement, put_varint};
 
 use crate::error::Result;
 

@@ -12,7 +12,7 @@ const POSITIVE_LONG: u8 = 0x80 + SHORT_BYTES as u8;
 const NEGATIVE_LONG: u8 = 0x7f - SHORT_BYTES as u8;
 
 /// The same number without leading bytes that only repeat the sign; zero is one byte.
-pub(super) fn minimal(value: &[u8]) -> &[u8] {
+pub fn minimal_twos_complement(value: &[u8]) -> &[u8] {
     let mut rest = value;
     while let [first, second, ..] = rest {
         let repeats_sign =
@@ -32,7 +32,7 @@ pub(super) fn minimal(value: &[u8]) -> &[u8] {
 /// Appends a number in numeric order. `value` is two's complement, big-endian, at most `u32::MAX` bytes;
 /// none at all is zero.
 pub fn put_varint(out: &mut Vec<u8>, value: &[u8], order: Order) {
-    let value = minimal(value);
+    let value = minimal_twos_complement(value);
     let negative = value.first().is_some_and(|byte| byte & 0x80 != 0);
     put_ordered(out, order, |out| {
         if value.len() <= SHORT_BYTES {

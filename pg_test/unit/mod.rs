@@ -1,0 +1,5 @@
+//! Tests inside the server, one transaction each, run by `cargo pgrx test`.
+
+mod errors;
+mod tokens;
+mod types;

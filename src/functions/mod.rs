@@ -1,0 +1,3 @@
+//! SQL functions.
+
+mod token;
