@@ -2,15 +2,17 @@
 
 use pgrx::prelude::*;
 
-mod catalog;
+pub mod catalog;
 mod delta;
 pub mod error;
 mod functions;
+mod key_am;
 mod pg;
 mod planner;
 mod read;
 mod scan;
 mod segment;
+pub mod settings;
 mod table_am;
 pub mod types;
 
@@ -23,7 +25,9 @@ mod unit_tests;
 /// Called once a process, when the server or a session loads the library.
 #[pg_guard]
 pub extern "C-unwind" fn _PG_init() {
+    settings::init();
     catalog::init();
+    key_am::init();
     planner::init();
     scan::init();
 }
