@@ -9,7 +9,7 @@ use std::cell::Cell;
 use pgrx::pg_guard;
 use pgrx::pg_sys;
 
-use super::{list, metapage};
+use super::{list, map, metapage};
 
 thread_local! {
     static REGISTERED: Cell<bool> = const { Cell::new(false) };
@@ -38,4 +38,5 @@ unsafe extern "C-unwind" fn relation_changed(_argument: pg_sys::Datum, relation:
 pub(super) fn forget(relation: Option<pg_sys::Oid>) {
     metapage::forget(relation);
     list::forget(relation);
+    map::forget(relation);
 }

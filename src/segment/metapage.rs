@@ -381,7 +381,8 @@ pub fn set_delta_dirty(rel: pg_sys::Relation, dirty: bool) {
 }
 
 /// Begins a new life in the same files, for TRUNCATE in the (sub)transaction that made them: a new storage id, so that
-/// neither list rows nor delta rows of the old life count. Run ids go on, as do row ids, so that no index entry is mistaken.
+/// neither list rows nor delta rows of the old life count, and no runs. Run ids go on, as do row ids, so that no index
+/// entry is mistaken. The caller holds AccessExclusiveLock.
 pub fn reset(rel: pg_sys::Relation) {
     update(rel, |metapage| {
         let old = metapage.clone();
@@ -392,5 +393,10 @@ pub fn reset(rel: pg_sys::Relation) {
             ..Metapage::new()
         };
     });
+    // Before the files shrink: no map may be left whose length was seen earlier.
     cache::forget(Some(relation::oid(rel)));
+    if relation::main_fork_blocks(rel) > 1 {
+        // SAFETY: `rel` is open and exclusively locked; nothing of the new life lies behind the metapage yet.
+        unsafe { pg_sys::RelationTruncate(rel, 1) }
+    }
 }

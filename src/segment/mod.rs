@@ -5,10 +5,21 @@
 //!
 //! - `metapage`: the table's identity, its counters and its format;
 //! - `list`: which segments a snapshot sees; `catalog` makes its table;
+//! - `run`: writing a run and publishing it, with `buffer` for its pages and `space` for its blocks;
+//! - `source`: reading a run's pages, with `map` for the memory maps;
+//! - `cache`: forgetting what changed;
 //! - `relation`: what PostgreSQL's macros say about a relation.
 
-pub mod cache;
+pub mod buffer;
+mod cache;
 mod catalog;
 pub mod list;
+mod map;
 pub mod metapage;
 pub mod relation;
+pub mod run;
+pub mod source;
+mod space;
+
+pub use list::SegmentEntry;
+pub use source::open_segment;
