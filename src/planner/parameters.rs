@@ -7,7 +7,6 @@
 use std::collections::BTreeSet;
 
 use pgrx::pg_sys::{self, Node, NodeTag, ParamKind};
-use pgrx::prelude::*;
 
 use crate::pg::nodes::{downcast, walk, Walk};
 

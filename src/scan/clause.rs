@@ -6,7 +6,7 @@
 
 use pgrx::pg_sys::{self, Node, NodeTag, Oid};
 
-use crate::catalog::TableKey;
+use crate::catalog::table_key::{orders_by_bytes, TableKey};
 use crate::pg::nodes::{downcast, pair, pointers, strip_relabel};
 use crate::planner::{known_function, KnownFunction};
 
@@ -257,7 +257,8 @@ impl Subject<'_> {
             // SAFETY: a catalog look-up by OID.
             return (collation == Oid::INVALID || unsafe { pg_sys::get_collation_isdeterministic(collation) }).then_some(test);
         }
-        let readable = column.bytewise && (collation == column.collation || is_bytewise(collation));
+        let readable = column.bytewise
+            && (collation == column.collation || collation == Oid::INVALID || orders_by_bytes(collation));
         (readable || !self.in_byte_order).then_some(test)
     }
 
@@ -296,10 +297,4 @@ fn btree_test(operator: Oid, family: Oid) -> Option<(Test, Oid, Oid)> {
 /// Whether the type is one of the integers of the core server, which compare across types.
 pub fn is_integer(type_oid: Oid) -> bool {
     [pg_sys::INT2OID, pg_sys::INT4OID, pg_sys::INT8OID].contains(&type_oid)
-}
-
-/// Whether a collation orders text by its bytes.
-fn is_bytewise(collation: Oid) -> bool {
-    // SAFETY: a catalog look-up; the collation of an analysed expression exists.
-    collation == Oid::INVALID || unsafe { crate::pg::externs::lc_collate_is_c(collation) }
 }

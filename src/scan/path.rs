@@ -2,6 +2,7 @@
 
 use std::ptr;
 
+use cass_storage::merge::Direction;
 use pgrx::pg_sys::{self, NodeTag, Relids};
 use pgrx::prelude::*;
 
@@ -10,7 +11,6 @@ use super::clause::Subject;
 use super::plan::{palloc_value, PATH_METHODS};
 use crate::catalog::TableKey;
 use crate::pg::nodes::{downcast, list_of_integers, pointers};
-use crate::read::Direction;
 
 /// Elements assumed in an array whose length is not known at planning.
 const USUAL_ARRAY_LENGTH: f64 = 10.0;

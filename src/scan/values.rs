@@ -1,7 +1,6 @@
 //! Values of bounds: evaluated when a scan starts, and brought to the key column's type.
 
 use pgrx::pg_sys::{self, Datum, Oid};
-use pgrx::prelude::*;
 
 use super::clause::is_integer;
 
