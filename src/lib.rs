@@ -2,19 +2,20 @@
 
 use pgrx::prelude::*;
 
-pub mod catalog;
+mod catalog;
 mod delta;
-pub mod error;
+mod error;
 mod functions;
 mod key_am;
+mod maintenance;
 mod pg;
 mod planner;
 mod read;
 mod scan;
 mod segment;
-pub mod settings;
+mod settings;
 mod table_am;
-pub mod types;
+mod types;
 
 #[cfg(any(test, feature = "pg_test"))]
 #[path = "../pg_test/unit/mod.rs"]
@@ -30,6 +31,7 @@ pub extern "C-unwind" fn _PG_init() {
     key_am::init();
     planner::init();
     scan::init();
+    table_am::bulk::init();
 }
 
 /// Required by `cargo pgrx test` at the root of the crate.

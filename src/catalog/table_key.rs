@@ -8,7 +8,7 @@ use pgrx::pg_sys::{self, Datum, Oid};
 
 use super::key_layout::KeyLayout;
 use crate::error::Report;
-use crate::types::KeyType;
+use crate::types::{KeyType, TypeError};
 
 /// Longest encoded key, in bytes: what an entry of the delta's btree holds beside its other column.
 pub const MAX_KEY_BYTES: usize = 2_600;
@@ -100,11 +100,17 @@ impl TableKey {
         let mut builder = PartitionKeyBuilder::new(partition.len());
         let mut serialized = Vec::new();
         for (column, value) in partition.iter().zip(values) {
-            column.check_partition_value(*value);
             serialized.clear();
-            column
-                .key_type
-                .serialize(*value, column.typmod, &mut serialized);
+            // SAFETY: the caller hands over values of the key's columns, none of them NULL.
+            let checked = unsafe {
+                column
+                    .key_type
+                    .check_partition_value(*value)
+                    .and_then(|()| column.key_type.serialize(*value, column.typmod, &mut serialized))
+            };
+            if let Err(error) = checked {
+                column.raise(error);
+            }
             if builder.push(&serialized).is_err() {
                 Report::new("54000", "partition key is too long")
                     .detail(format!(
@@ -126,7 +132,10 @@ impl TableKey {
     /// Appends the bytes of a value of the key's column of this index, from 0.
     pub fn encode_component(&self, index: usize, value: Datum, out: &mut Vec<u8>) {
         if let Some(column) = self.columns.get(index) {
-            column.key_type.encode_key(value, column.order, out);
+            // SAFETY: the caller hands over a value of the column, not NULL.
+            if let Err(error) = unsafe { column.key_type.encode_key(value, column.order, out) } {
+                column.raise(error);
+            }
         }
     }
 
@@ -203,11 +212,9 @@ impl TableKey {
     pub fn partition_len(&self, key: &[u8]) -> Option<usize> {
         let mut reader = KeyReader::new(key);
         reader.take_token().ok()?;
-        crate::pg::scratch::in_scratch(|| {
-            for column in self.partition() {
-                let _ = column.take(&mut reader);
-            }
-        });
+        for column in self.partition() {
+            column.key_type.skip_key(&mut reader, column.order).ok()?;
+        }
         Some(key.len() - reader.remaining().len())
     }
 
@@ -279,29 +286,18 @@ impl KeyColumn {
 
     /// Takes this column's value off the key; `None` if the encoding does not give the value back.
     fn take(&self, reader: &mut KeyReader<'_>) -> Option<Datum> {
-        let value = self.key_type.decode_key(reader, self.order);
-        self.key_type.is_exact().then_some(value)
+        let taken = if self.key_type.is_exact() {
+            self.key_type.decode_key(reader, self.order).map(Some)
+        } else {
+            self.key_type.skip_key(reader, self.order).map(|()| None)
+        };
+        taken.unwrap_or_else(|error| self.raise(error))
     }
 
-    /// Refuses -0.0, which SQL holds equal to 0.0 while their bytes, hence their tokens, differ.
-    fn check_partition_value(&self, value: Datum) {
-        let negative_zero = match self.base_type {
-            // SAFETY: the datum is of the column's type, which is passed by value.
-            pg_sys::FLOAT4OID => {
-                unsafe { pg_sys::DatumGetFloat4(value) }.to_bits() == (-0.0_f32).to_bits()
-            }
-            // SAFETY: as above.
-            pg_sys::FLOAT8OID => {
-                unsafe { pg_sys::DatumGetFloat8(value) }.to_bits() == (-0.0_f64).to_bits()
-            }
-            _ => false,
-        };
-        if negative_zero {
-            Report::new("22023", format!("-0 in partition column \"{}\"", self.name))
-                .detail("0 and -0 are equal but have different tokens, so they would lie in different partitions.")
-                .hint("Write 0.")
-                .raise();
-        }
+    /// Raises what is wrong with a value of this column.
+    fn raise(&self, error: TypeError) -> ! {
+        let message = format!("{} in key column \"{}\"", error.message, self.name);
+        TypeError { message, ..error }.report().raise()
     }
 
     /// The value as its type's output function writes it.

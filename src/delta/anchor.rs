@@ -6,7 +6,7 @@
 
 use super::write::insert_unique;
 use super::Delta;
-use crate::pg::externs::{log_heap_freeze, FreezeTuple};
+use crate::pg::externs::{log_heap_freeze, page_set_lsn, FreezeTuple};
 use cass_storage::row::RowKind;
 use pgrx::pg_sys;
 
@@ -46,8 +46,8 @@ fn freeze(delta: &Delta, tid: pg_sys::ItemPointerData) {
         (*header).t_infomask = freeze.infomask;
         pg_sys::MarkBufferDirty(buffer);
         if logged {
-            let lsn = log_heap_freeze(delta.heap, buffer, cutoff, &mut freeze, 1);
-            pg_sys::PageSetLSN(page, lsn);
+            let lsn = log_heap_freeze(delta.heap, buffer, cutoff, std::slice::from_mut(&mut freeze));
+            page_set_lsn(page, lsn);
         }
         pg_sys::CritSectionCount -= 1;
         pg_sys::UnlockReleaseBuffer(buffer);

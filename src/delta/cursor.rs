@@ -228,17 +228,18 @@ impl Cursor for DeltaCursor {
 
     fn advance(&mut self) -> Result<()> {
         self.current = self.ahead.take();
-        loop {
-            let Some(current) = &self.current else { return Ok(()) };
-            let Some(next) = self.fetch()? else { return Ok(()) };
-            if self.with_anchors || next.raw.key != current.raw.key {
+        while self.current.is_some() {
+            let Some(next) = self.fetch()? else { break };
+            let same_key = self.current.as_ref().is_some_and(|current| current.raw.key == next.raw.key);
+            if self.with_anchors || !same_key {
                 self.ahead = Some(next);
-                return Ok(());
+                break;
             }
             if next.own {
                 self.current = Some(next);
             }
         }
+        Ok(())
     }
 }
 

@@ -12,14 +12,14 @@ use crate::catalog;
 #[pg_guard]
 pub(super) unsafe extern "C-unwind" fn build(
     heap: Relation,
-    index: Relation,
+    _index: Relation,
     _info: *mut pg_sys::IndexInfo,
 ) -> *mut pg_sys::IndexBuildResult {
     // SAFETY: PostgreSQL passes open relations, under a lock that keeps writers out; the result is palloc'ed.
     unsafe {
         // A table on its way back to heap has its indexes rebuilt once more before its key is exchanged.
         let rows = if catalog::is_cass_relation(heap) {
-            crate::table_am::place_rows(heap, index)
+            crate::table_am::place_rows(heap)
         } else {
             -1.0
         };

@@ -8,7 +8,7 @@ use pgrx::prelude::*;
 extension_sql_file!(
     "operator_class.sql",
     name = "cass_key_operator_classes",
-    requires = [cass_key_handler]
+    requires = [cass_key_handler, "cass_types"]
 );
 
 /// Answers questions of `pg_index_column_has_property` that core cannot: none.

@@ -1,7 +1,8 @@
-//! PostgreSQL functions that pgrx does not bind.
+//! PostgreSQL functions that pgrx does not bind. Each is called through pgrx's guard, which turns an ERROR into unwinding.
 
-use pgrx::pg_guard;
 use pgrx::pg_sys;
+use pgrx::pg_sys::ffi::pg_guard_ffi_boundary;
+use std::ffi::c_int;
 
 /// One tuple to freeze, as WAL carries it (`xl_heap_freeze_tuple` in `src/include/access/heapam_xlog.h`).
 #[repr(C)]
@@ -13,22 +14,62 @@ pub struct FreezeTuple {
     pub flags: u8,
 }
 
-#[pg_guard]
-extern "C-unwind" {
-    /// `src/backend/access/heap/heapam.c`: logs the freezing of tuples of one page.
-    pub fn log_heap_freeze(
-        relation: pg_sys::Relation,
-        buffer: pg_sys::Buffer,
-        cutoff_xid: pg_sys::TransactionId,
-        tuples: *mut FreezeTuple,
-        count: std::ffi::c_int,
-    ) -> pg_sys::XLogRecPtr;
+mod bare {
+    use super::FreezeTuple;
+    use pgrx::pg_sys;
+    use std::ffi::c_int;
 
-    /// `src/backend/access/heap/heaptoast.c`: compresses and moves out large attributes of a tuple.
-    pub fn heap_toast_insert_or_update(
-        relation: pg_sys::Relation,
-        new_tuple: pg_sys::HeapTuple,
-        old_tuple: pg_sys::HeapTuple,
-        options: std::ffi::c_int,
-    ) -> pg_sys::HeapTuple;
+    unsafe extern "C-unwind" {
+        pub fn log_heap_freeze(
+            relation: pg_sys::Relation,
+            buffer: pg_sys::Buffer,
+            cutoff_xid: pg_sys::TransactionId,
+            tuples: *mut FreezeTuple,
+            count: c_int,
+        ) -> pg_sys::XLogRecPtr;
+
+        pub fn heap_toast_insert_or_update(
+            relation: pg_sys::Relation,
+            new_tuple: pg_sys::HeapTuple,
+            old_tuple: pg_sys::HeapTuple,
+            options: c_int,
+        ) -> pg_sys::HeapTuple;
+    }
+}
+
+/// Logs the freezing of tuples of one page (`src/backend/access/heap/heapam.c`).
+///
+/// # Safety
+/// The page is locked exclusively, and the caller is in a critical section.
+pub unsafe fn log_heap_freeze(
+    relation: pg_sys::Relation,
+    buffer: pg_sys::Buffer,
+    cutoff_xid: pg_sys::TransactionId,
+    tuples: &mut [FreezeTuple],
+) -> pg_sys::XLogRecPtr {
+    // SAFETY: promised by the caller; the count is that of the slice.
+    unsafe { bare::log_heap_freeze(relation, buffer, cutoff_xid, tuples.as_mut_ptr(), tuples.len() as c_int) }
+}
+
+/// Compresses and moves out large attributes of a new tuple (`src/backend/access/heap/heaptoast.c`).
+///
+/// # Safety
+/// `relation` is open and writable; `tuple` was formed by its descriptor.
+pub unsafe fn toast_new_tuple(relation: pg_sys::Relation, tuple: pg_sys::HeapTuple) -> pg_sys::HeapTuple {
+    // SAFETY: promised by the caller.
+    unsafe {
+        pg_guard_ffi_boundary(|| bare::heap_toast_insert_or_update(relation, tuple, std::ptr::null_mut(), 0))
+    }
+}
+
+/// Sets a page's LSN (`PageSetLSN` of `bufpage.h`).
+///
+/// # Safety
+/// `page` is a page whose buffer is locked exclusively.
+pub unsafe fn page_set_lsn(page: pg_sys::Page, lsn: pg_sys::XLogRecPtr) {
+    let header = page.cast::<pg_sys::PageHeaderData>();
+    // SAFETY: promised by the caller.
+    unsafe {
+        (*header).pd_lsn = pg_sys::PageXLogRecPtr { xlogid: (lsn >> 32) as u32, xrecoff: lsn as u32 };
+    }
 }

@@ -10,4 +10,5 @@ pub mod segments;
 pub mod state;
 
 pub use merged::{ColumnSet, KeyRange, MergedScan, ScanCounters, ScanSpec};
+pub use point::fetch_key;
 pub use state::TableState;

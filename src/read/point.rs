@@ -1,10 +1,12 @@
 //! Reading one key, or the version a row id names.
 
-use super::segments::{with_latest_snapshot, with_newest};
+use super::segments::{with_latest_snapshot, with_newest, LatestSegments};
 use super::{row, ColumnSet, TableState};
 use crate::delta::probe::{probe, Probe};
 use crate::delta::{Delta, DeltaCursor};
+use crate::delta::write::Segments;
 use crate::pg::scratch::in_scratch;
+use crate::pg::tid;
 use crate::segment::list;
 use cass_storage::merge::Cursor;
 use cass_storage::row::{RowKind, RowView};
@@ -36,13 +38,52 @@ pub fn with_row<R>(
             return result;
         }
     }
-    let entries = list::visible(state.rel, state.storage_id, snapshot);
+    let entries = list::visible(state.storage_id, snapshot);
     with_newest(state, &entries, key, call).flatten()
 }
 
 /// The row id `snapshot` sees for a whole primary key.
 pub fn row_id_of_key(state: &TableState, snapshot: pg_sys::Snapshot, key: &[u8]) -> Option<u64> {
     in_scratch(|| with_row(state, snapshot, key, |view| view.header().row_id))
+}
+
+/// The TID of the row with a whole primary key: the one an MVCC snapshot sees, else the newest there is.
+///
+/// # Safety
+/// `rel` is an open, locked cass table; `snapshot` is valid.
+pub unsafe fn fetch_key(
+    rel: pg_sys::Relation,
+    snapshot: pg_sys::Snapshot,
+    key: &[u8],
+) -> Option<pg_sys::ItemPointerData> {
+    let state = TableState::of(rel);
+    // SAFETY: promised by the caller.
+    let kind = unsafe { (*snapshot).snapshot_type };
+    let row_id = if kind == pg_sys::SnapshotType::SNAPSHOT_MVCC {
+        row_id_of_key(&state, snapshot, key)
+    } else {
+        newest_row_id(&state, key)
+    };
+    row_id.map(tid::from_row_id)
+}
+
+/// The row id of a key's newest version, in progress or not.
+fn newest_row_id(state: &TableState, key: &[u8]) -> Option<u64> {
+    let found = Delta::open(state.rel, state.storage_id, pg_sys::AccessShareLock).map(|delta| {
+        let found = in_scratch(|| probe(&delta, key));
+        delta.close();
+        found
+    });
+    match found {
+        Some(Probe::Found(version)) if version.kind != RowKind::Anchor => {
+            (version.kind == RowKind::Row).then_some(version.row_id)
+        }
+        Some(Probe::InProgress(writer)) if !writer.anchor => Some(writer.row_id),
+        _ => {
+            let newest = LatestSegments::of(state).newest(key)?;
+            (newest.1 == RowKind::Row).then_some(newest.0)
+        }
+    }
 }
 
 /// Where the version a row id names is, for readers that are not bound to a snapshot.
@@ -102,7 +143,7 @@ pub fn key_of_row_id(state: &TableState, row_id: u64) -> Option<Vec<u8>> {
 
 /// Calls `work` with the version `row_id` in the segments that are listed now.
 fn with_segment_row<R>(state: &TableState, row_id: u64, work: impl FnOnce(&[u8], &dyn RowView) -> R) -> Option<R> {
-    let entries = with_latest_snapshot(|snapshot| list::visible(state.rel, state.storage_id, snapshot));
+    let entries = with_latest_snapshot(|snapshot| list::visible(state.storage_id, snapshot));
     for entry in &entries {
         match crate::segment::open_segment(state.rel, entry).find_row_id(row_id) {
             Ok(Some(cursor)) => return cursor.key().map(|key| work(key, &cursor)),
@@ -116,7 +157,7 @@ fn with_segment_row<R>(state: &TableState, row_id: u64, work: impl FnOnce(&[u8],
 /// Judges the version `row_id` of `key` by what is there now (delta first, then the segments).
 fn whereabouts(state: &TableState, row_id: u64, key: &[u8]) -> Whereabouts {
     let in_segments = || {
-        let entries = with_latest_snapshot(|snapshot| list::visible(state.rel, state.storage_id, snapshot));
+        let entries = with_latest_snapshot(|snapshot| list::visible(state.storage_id, snapshot));
         with_newest(state, &entries, key, |view| view.header().row_id) == Some(row_id)
     };
     let newest = |is_newest: bool, replaced_by| {

@@ -2,7 +2,7 @@
 
 use super::TableState;
 use crate::delta::write::Segments;
-use crate::segment::{list, SegmentEntry};
+use crate::segment::list::{self, SegmentEntry};
 use cass_storage::merge::Cursor;
 use cass_storage::row::{RowKind, RowView};
 use pgrx::pg_sys;
@@ -15,7 +15,7 @@ pub fn with_newest<R>(
     key: &[u8],
     work: impl FnOnce(&dyn RowView) -> R,
 ) -> Option<R> {
-    for entry in entries.iter().filter(|entry| entry.covers(key)) {
+    for entry in entries.iter().filter(|entry| covers(entry, key)) {
         let reader = crate::segment::open_segment(state.rel, entry);
         let found = (|| {
             if let Some(partition) = state.partition_of(key) {
@@ -39,6 +39,11 @@ pub fn with_newest<R>(
     None
 }
 
+/// Whether `key` lies between the first and the last key of a segment.
+fn covers(entry: &SegmentEntry, key: &[u8]) -> bool {
+    entry.min_key.as_slice() <= key && key <= entry.max_key.as_slice()
+}
+
 /// The segments of a table as a writer asks for them: by a snapshot taken at the moment of asking.
 pub struct LatestSegments<'a> {
     state: &'a TableState,
@@ -50,15 +55,19 @@ impl<'a> LatestSegments<'a> {
     }
 
     fn entries(&self, snapshot: pg_sys::Snapshot) -> Vec<SegmentEntry> {
-        list::visible(self.state.rel, self.state.storage_id, snapshot)
+        list::visible(self.state.storage_id, snapshot)
     }
 }
 
-/// Runs `work` with a registered snapshot of this moment.
+/// Runs `work` with a registered snapshot of this moment; in a parallel query, which may take none, with the query's own.
 pub fn with_latest_snapshot<R>(work: impl FnOnce(pg_sys::Snapshot) -> R) -> R {
     // SAFETY: registering keeps the snapshot until it is unregistered below; on an error the resource owner does that.
     unsafe {
-        let snapshot = pg_sys::RegisterSnapshot(pg_sys::GetLatestSnapshot());
+        let snapshot = if pg_sys::IsInParallelMode() {
+            pg_sys::RegisterSnapshot(pg_sys::GetActiveSnapshot())
+        } else {
+            pg_sys::RegisterSnapshot(pg_sys::GetLatestSnapshot())
+        };
         let result = work(snapshot);
         pg_sys::UnregisterSnapshot(snapshot);
         result
@@ -76,7 +85,7 @@ impl Segments for LatestSegments<'_> {
             return false;
         }
         let now = with_latest_snapshot(|latest| self.entries(latest));
-        let mut loads = now.iter().filter(|entry| entry.bulk && entry.covers(key)).peekable();
+        let mut loads = now.iter().filter(|entry| entry.bulk && covers(entry, key)).peekable();
         if loads.peek().is_none() {
             return false;
         }

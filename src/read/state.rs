@@ -23,9 +23,17 @@ impl TableState {
     /// # Errors
     /// XX002 where the rows are stored by another key than the one declared.
     pub fn of(rel: pg_sys::Relation) -> TableState {
-        let table = catalog::table_of(rel);
-        let identity = metapage::identity(rel);
-        let key = match (&table.key, identity.layout) {
+        Self::of_layout(rel, metapage::identity(rel).layout)
+    }
+
+    /// The state of a table whose rows are stored by the key with this fingerprint, 0 for none.
+    ///
+    /// # Errors
+    /// As [`TableState::of`].
+    pub fn of_layout(rel: pg_sys::Relation, layout: u64) -> TableState {
+        // SAFETY: the caller holds the table open and locked.
+        let table = unsafe { catalog::table_of(rel) };
+        let key = match (&table.key, layout) {
             (_, 0) => None,
             (Some(key), layout) if key.layout == layout => Some(key.clone()),
             _ => Report::new(
@@ -35,7 +43,7 @@ impl TableState {
             .hint("Restore the primary key the table was written with.")
             .raise(),
         };
-        TableState { rel, table, storage_id: identity.storage_id, key }
+        TableState { rel, table, storage_id: metapage::identity(rel).storage_id, key }
     }
 
     /// The key of a row: the row id in an unplaced table.
@@ -54,23 +62,8 @@ impl TableState {
 
     /// Raises a PostgreSQL error for what went wrong below.
     pub fn raise(&self, error: &StorageError) -> ! {
-        raise_storage_error(self.rel, error)
+        crate::segment::source::raise(&name(self.rel), error)
     }
 }
 
-/// The name of an open relation.
-pub fn name(rel: pg_sys::Relation) -> String {
-    // SAFETY: the caller holds the relation open; its name is NUL-terminated.
-    unsafe { std::ffi::CStr::from_ptr((*(*rel).rd_rel).relname.data.as_ptr()).to_string_lossy().into_owned() }
-}
-
-/// Raises a PostgreSQL error for what went wrong in the storage crate.
-pub fn raise_storage_error(rel: pg_sys::Relation, error: &StorageError) -> ! {
-    let code = match error {
-        StorageError::Damaged { .. } => "XX001",
-        StorageError::Unsupported { .. } => "0A000",
-        StorageError::TooLarge { .. } | StorageError::Refused { .. } => "54000",
-        StorageError::Io(_) | StorageError::Source(_) => "58030",
-    };
-    Report::new(code, &format!("could not read or write table \"{}\"", name(rel))).detail(&error.to_string()).raise()
-}
+pub use crate::segment::relation::name;

@@ -87,17 +87,6 @@ pub struct Bound {
     pub clause: *mut Node,
 }
 
-impl Bound {
-    /// The expression of the value; `None` for a boolean column that stands for itself.
-    ///
-    /// # Safety
-    /// `self.clause` is live.
-    pub unsafe fn value_expression(&self) -> Option<*mut Node> {
-        // SAFETY: the clause is an operator with two arguments wherever a side is named.
-        unsafe { value_expression(self.clause, self.value) }
-    }
-}
-
 /// The value's expression in a clause.
 ///
 /// # Safety

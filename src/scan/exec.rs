@@ -7,6 +7,7 @@ use std::rc::Rc;
 use cass_storage::merge::Direction;
 use pgrx::pg_sys::{self, Node, NodeTag};
 use pgrx::prelude::*;
+use pgrx::PgMemoryContexts;
 
 use super::clause::{value_expression, Target, Value};
 use super::explain::explain;

@@ -10,6 +10,7 @@ use super::bounds::{clauses, Bounds};
 use super::clause::{Bound, Subject, Target, Test, Value};
 use super::exec;
 use crate::catalog::TableKey;
+use crate::error::Report;
 use crate::pg::nodes::{integers, list_of, list_of_integers};
 
 /// Name of the node, as EXPLAIN shows it.
@@ -111,8 +112,7 @@ impl PlanInfo {
 }
 
 fn not_ours() -> ! {
-    ereport!(ERROR, PgSqlErrorCode::ERRCODE_INTERNAL_ERROR, "plan node CassScan has unreadable private data");
-    unreachable!()
+    Report::new("XX000", "plan node CassScan has unreadable private data").raise()
 }
 
 /// Makes the plan node of a chosen path. The clauses that the bounds enforce exactly are taken out of the filter.
@@ -135,7 +135,7 @@ unsafe extern "C-unwind" fn plan_custom_path(
         }
         let relation_oid = (**(*root).simple_rte_array.add((*rel).relid as usize)).relid;
         let Some(key) = crate::planner::key_of(relation_oid) else { not_ours() };
-        let subject = Subject { root, relid: (*rel).relid, key: &key };
+        let subject = Subject { root, relid: (*rel).relid, key: &key, in_byte_order: true };
         let bounds = Bounds::choose(&subject, restrictions);
         let chosen: Vec<Bound> = bounds.iter().copied().collect();
         let enforced = |clause: *mut Node| {

@@ -22,4 +22,4 @@ pub mod source;
 mod space;
 
 pub use list::SegmentEntry;
-pub use source::open_segment;
+pub use source::{open_segment, pages_read, RunSource};

@@ -47,7 +47,7 @@ pub fn write_segment(
     let (run_id, next_sequence) = metapage::next_run(rel);
     let result = write_buffer(storage_id, run_id, new.columns, fill);
     let (buffer, summary) =
-        result.unwrap_or_else(|error| source::raise(&relation::name(rel), error));
+        result.unwrap_or_else(|error| source::raise(&relation::name(rel), &error));
     if summary.row_count == 0 {
         return None;
     }
@@ -131,7 +131,7 @@ pub fn publish(rel: pg_sys::Relation, segment: &mut SegmentEntry, buffer: RunBuf
         .map_err(StorageError::from)
         .and_then(|pages| write_pages(rel, segment.first_block, segment.page_count, pages));
     if let Err(error) = written {
-        source::raise(&relation::name(rel), error);
+        source::raise(&relation::name(rel), &error);
     }
     list.publish(table, segment);
     list.close(pg_sys::RowExclusiveLock);

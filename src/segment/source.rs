@@ -32,6 +32,15 @@ pub struct RunSource {
     validated: Vec<Cell<u64>>,
 }
 
+thread_local! {
+    static PAGES_READ: Cell<u64> = const { Cell::new(0) };
+}
+
+/// Pages of segments this backend has looked at so far, for EXPLAIN and tests.
+pub fn pages_read() -> u64 {
+    PAGES_READ.get()
+}
+
 /// A page held for reading.
 pub enum PageGuard<'a> {
     Mapped(&'a Page),
@@ -170,6 +179,7 @@ impl PageSource for RunSource {
                 what: "the run has no such page",
             });
         }
+        PAGES_READ.set(PAGES_READ.get() + 1);
         match self.map.page(page_no) {
             Some(page) if self.is_valid(page_no, page) => Ok(PageGuard::Mapped(page)),
             _ => self.read_buffer(page_no).map(PageGuard::Copied),
@@ -193,14 +203,14 @@ pub fn open_segment(rel: pg_sys::Relation, entry: &SegmentEntry) -> SegmentReade
             files.keep_reader(entry.run_id, reader.clone());
             reader
         }
-        Err(error) => raise(&relation::name(rel), error),
+        Err(error) => raise(&relation::name(rel), &error),
     }
 }
 
 /// Raises an error of the storage crate about a table as a PostgreSQL error: XX001 for damage, 0A000 for an unknown format,
 /// 54000 for what is too large, 58030 for the operating system's.
-pub fn raise(table: &str, error: StorageError) -> ! {
-    let (sqlstate, message) = match &error {
+pub fn raise(table: &str, error: &StorageError) -> ! {
+    let (sqlstate, message) = match error {
         StorageError::Damaged { .. } => (
             "XX001",
             format!("a segment of table \"{table}\" is damaged"),

@@ -1,17 +1,19 @@
-//! Stand-in until the table access method exists: cass tables are heaps.
+//! The table access method `cass`: PostgreSQL's callbacks, each a few lines over `read`, `delta` and `maintenance`.
+//!
+//! `routine` lists them all; the other files hold them by concern.
 
-use pgrx::pg_sys;
-use pgrx::prelude::*;
+mod analyze;
+pub mod bulk;
+mod index_build;
+mod index_fetch;
+mod insert;
+mod lock;
+mod modify;
+mod rewrite;
+mod routine;
+mod row_ids;
+mod scan;
+mod storage;
+mod version;
 
-extension_sql!(
-    "CREATE ACCESS METHOD cass TYPE TABLE HANDLER heap_tableam_handler;",
-    name = "cass_access_method"
-);
-
-/// Places the rows of a table that has got a key; gives their number, or -1 if they were placed before.
-///
-/// # Safety
-/// Both are open, the table is locked against writers.
-pub unsafe fn place_rows(_rel: pg_sys::Relation, _index: pg_sys::Relation) -> f64 {
-    -1.0
-}
+pub use rewrite::place_rows;

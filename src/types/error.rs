@@ -58,7 +58,7 @@ impl TypeError {
 impl From<StorageError> for TypeError {
     fn from(error: StorageError) -> Self {
         let sqlstate = match error {
-            StorageError::TooLarge { .. } => "54000",
+            StorageError::TooLarge { .. } | StorageError::Refused { .. } => "54000",
             StorageError::Unsupported { .. } => "0A000",
             StorageError::Damaged { .. } => "XX001",
             StorageError::Io(_) | StorageError::Source(_) => "58030",

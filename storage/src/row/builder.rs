@@ -1,15 +1,9 @@
 //! Building one version and encoding it.
 
+use super::flags::{HAS_EXPIRY, HAS_RANGE_END, HAS_TIMES, MARKER};
 use super::{Cell, CellTimes, RowHeader, RowKind, RowView};
 use crate::bytes::{put_bytes, put_signed, put_varint};
 use crate::error::Result;
-
-/// Bits of the first byte of an encoded row; the low three bits are the kind.
-pub(super) const MARKER: u8 = 0x08;
-pub(super) const HAS_EXPIRY: u8 = 0x10;
-pub(super) const HAS_TIMES: u8 = 0x20;
-pub(super) const HAS_RANGE_END: u8 = 0x40;
-pub(super) const KIND_BITS: u8 = 0x07;
 
 /// Two bits a column.
 pub(super) const STATE_ABSENT: u8 = 0;

@@ -1,8 +1,7 @@
 //! Reading an encoded version without copying it.
 
-use super::builder::{
-    HAS_EXPIRY, HAS_RANGE_END, HAS_TIMES, KIND_BITS, MARKER, STATE_ABSENT, STATE_NULL, STATE_VALUE,
-};
+use super::builder::{STATE_ABSENT, STATE_NULL, STATE_VALUE};
+use super::flags::{HAS_EXPIRY, HAS_RANGE_END, HAS_TIMES, KIND_BITS, MARKER};
 use super::{Cell, CellTimes, RowHeader, RowKind, RowView};
 use crate::bytes::ByteReader;
 use crate::error::{Result, StorageError};
@@ -171,6 +170,16 @@ impl<'a> RowExtras<'a> {
             extras.range_end = Some(reader.bytes()?);
         }
         Ok(extras)
+    }
+
+    /// Times of all cells that have their own, ascending by column.
+    pub(crate) fn all_times(&self, row_time: i64) -> Result<Vec<(u16, CellTimes)>> {
+        let mut reader = ByteReader::new(self.times);
+        let mut all = Vec::new();
+        while !reader.is_empty() {
+            all.push(take_times(&mut reader, row_time)?);
+        }
+        Ok(all)
     }
 
     /// Times of the cell of column `attnum`, if it has its own.

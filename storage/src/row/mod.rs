@@ -10,6 +10,20 @@ mod encoded;
 pub use builder::RowBuilder;
 pub use encoded::EncodedRow;
 
+pub(crate) use builder::put_extras;
+pub(crate) use encoded::RowExtras;
+pub(crate) use flags::{HAS_EXPIRY, HAS_RANGE_END, HAS_TIMES, KIND_BITS, MARKER};
+
+/// Bits of the byte that tells what a version is and which parts it has.
+mod flags {
+    /// The number of its [`super::RowKind`].
+    pub(crate) const KIND_BITS: u8 = 0x07;
+    pub(crate) const MARKER: u8 = 0x08;
+    pub(crate) const HAS_EXPIRY: u8 = 0x10;
+    pub(crate) const HAS_TIMES: u8 = 0x20;
+    pub(crate) const HAS_RANGE_END: u8 = 0x40;
+}
+
 use crate::error::{Result, StorageError};
 
 /// What a version is.

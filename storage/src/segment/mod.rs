@@ -1,15 +1,29 @@
 //! Segments: immutable runs of pages that hold rows in the order of their keys.
 //!
 //! A run is written front to back by [`SegmentWriter`] into a [`PageSink`] and read by [`SegmentReader`] and
-//! [`SegmentCursor`] from a [`PageSource`]. See `docs/file-format.md` for every byte.
+//! [`SegmentCursor`] from a [`PageSource`]. Its pages are leaves with inner pages among them, then the filter over
+//! partitions, the row id map, and the footer. See `docs/file-format.md` for every byte.
 
 mod cursor;
+mod encoding;
+mod filter;
+mod footer;
+mod inner;
 mod io;
+mod keys;
+mod leaf;
+mod leaf_buffer;
+mod leaf_pages;
+mod pages;
 mod reader;
+mod row_ids;
+mod statistics;
 mod summary;
+mod walk;
 mod writer;
 
 pub use cursor::SegmentCursor;
+pub use footer::FORMAT_VERSION;
 pub use io::{MemoryRun, PageSink, PageSource};
 pub use reader::SegmentReader;
 pub use summary::{Column, ColumnClass, LargestPartition, SegmentSummary, WriterOptions};

@@ -1,67 +1,105 @@
 //! Reading a segment.
-use super::{Column, PageSource, SegmentCursor, SegmentSummary};
+
+use super::filter;
+use super::footer::Footer;
+use super::leaf::Leaf;
+use super::{row_ids, Column, PageSource, SegmentCursor, SegmentSummary};
 use crate::error::{Result, StorageError};
 use crate::merge::Direction;
 use std::ops::Bound;
 use std::rc::Rc;
 
-struct Inner<S> {
-    source: S,
-    columns: Vec<Column>,
-    summary: SegmentSummary,
+pub(super) struct Shared<S> {
+    pub(super) source: S,
+    pub(super) footer: Footer,
 }
 
-/// An open segment. Cheap to clone.
+/// An open segment. Cheap to clone: clones and cursors share it.
 pub struct SegmentReader<S> {
-    inner: Rc<Inner<S>>,
+    pub(super) shared: Rc<Shared<S>>,
 }
 
 impl<S> Clone for SegmentReader<S> {
     fn clone(&self) -> Self {
         SegmentReader {
-            inner: Rc::clone(&self.inner),
+            shared: Rc::clone(&self.shared),
         }
     }
 }
 
 impl<S: PageSource> SegmentReader<S> {
-    /// Opens a run of `page_count` pages by its footer.
-    pub fn open(_source: S, _page_count: u32) -> Result<Self> {
-        Err(StorageError::Unsupported { version: 0 })
+    /// Opens a run of `page_count` pages by its footer, which is all that is read.
+    ///
+    /// # Errors
+    /// `Damaged` if there is no valid footer; `Unsupported` if its version is not known; errors of the source.
+    pub fn open(source: S, page_count: u32) -> Result<Self> {
+        let footer = Footer::read(&source, page_count)?;
+        Ok(SegmentReader {
+            shared: Rc::new(Shared { source, footer }),
+        })
     }
 
     /// What the segment holds.
     pub fn summary(&self) -> &SegmentSummary {
-        &self.inner.summary
+        &self.shared.footer.summary
     }
 
-    /// The columns it stores.
+    /// The columns it stores, ascending by attnum.
     pub fn columns(&self) -> &[Column] {
-        &self.inner.columns
+        &self.shared.footer.columns
     }
 
     /// Where the pages come from.
     pub fn source(&self) -> &S {
-        &self.inner.source
+        &self.shared.source
     }
 
-    /// Whether there can be rows whose key starts with `partition`, asked of the filter: touches one page.
-    pub fn may_contain(&self, _partition: &[u8]) -> Result<bool> {
-        Err(StorageError::Unsupported { version: 0 })
+    /// Whether there can be rows whose key starts with `partition`, which must be the whole prefix given to the
+    /// writer. Asks the filter, which touches one page; always true if keys have no partitions.
+    ///
+    /// # Errors
+    /// `Damaged`, and errors of the source.
+    pub fn may_contain(&self, partition: &[u8]) -> Result<bool> {
+        match self.shared.footer.filter {
+            Some(place) => filter::may_contain(&self.shared.source, place, partition),
+            None => Ok(self.summary().row_count > 0),
+        }
     }
 
-    /// A cursor at the first key (the last, backward) between the bounds.
+    /// A cursor that reads the keys between the bounds, from the first (backward: from the last). It touches the
+    /// inner pages of one path and a leaf.
+    ///
+    /// # Errors
+    /// `Damaged`, and errors of the source.
     pub fn cursor(
         &self,
-        _lower: Bound<&[u8]>,
-        _upper: Bound<&[u8]>,
-        _direction: Direction,
+        lower: Bound<&[u8]>,
+        upper: Bound<&[u8]>,
+        direction: Direction,
     ) -> Result<SegmentCursor<S>> {
-        Err(StorageError::Unsupported { version: 0 })
+        SegmentCursor::open(self.clone(), lower, upper, direction)
     }
 
-    /// A cursor at the row with this id and nothing after it.
-    pub fn find_row_id(&self, _row_id: u64) -> Result<Option<SegmentCursor<S>>> {
-        Err(StorageError::Unsupported { version: 0 })
+    /// A cursor that reads the row with this id and no other; `None` if the segment does not have it.
+    ///
+    /// # Errors
+    /// `Damaged`, and errors of the source.
+    pub fn find_row_id(&self, row_id: u64) -> Result<Option<SegmentCursor<S>>> {
+        let Some(root) = self.shared.footer.row_ids else {
+            return Ok(None);
+        };
+        if row_id == 0 {
+            return Ok(None);
+        }
+        let source = &self.shared.source;
+        let Some(page_no) = row_ids::find(source, root, row_id)? else {
+            return Ok(None);
+        };
+        let leaf = Leaf::read(source, page_no, self.columns(), Vec::new())?;
+        let row = leaf.find_row_id(row_id)?.ok_or(StorageError::Damaged {
+            page_no: Some(page_no),
+            what: "row id is not in its leaf",
+        })?;
+        SegmentCursor::at_row(self.clone(), leaf, row).map(Some)
     }
 }

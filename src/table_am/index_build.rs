@@ -1,0 +1,144 @@
+//! Building indexes on other columns.
+
+use crate::pg::tid;
+use crate::read::{MergedScan, ScanSpec};
+use crate::read::segments::with_latest_snapshot;
+use pgrx::pg_sys;
+use pgrx::prelude::*;
+use std::collections::HashSet;
+
+/// What evaluating an index's expressions and predicate takes.
+struct Evaluation {
+    estate: *mut pg_sys::EState,
+    econtext: *mut pg_sys::ExprContext,
+    predicate: *mut pg_sys::ExprState,
+    slot: *mut pg_sys::TupleTableSlot,
+}
+
+impl Evaluation {
+    unsafe fn begin(rel: pg_sys::Relation, info: *mut pg_sys::IndexInfo) -> Evaluation {
+        // SAFETY: the relation is open and the index's description valid; everything is freed by `end`.
+        unsafe {
+            let estate = pg_sys::CreateExecutorState();
+            let econtext = pg_sys::MakePerTupleExprContext(estate);
+            let slot = pg_sys::table_slot_create(rel, std::ptr::null_mut());
+            (*econtext).ecxt_scantuple = slot;
+            let predicate = pg_sys::ExecPrepareQual((*info).ii_Predicate, estate);
+            Evaluation { estate, econtext, predicate, slot }
+        }
+    }
+
+    /// The index's values for the row in the slot, or `None` where the predicate leaves the row out.
+    unsafe fn values(
+        &self,
+        info: *mut pg_sys::IndexInfo,
+        values: &mut [pg_sys::Datum; pg_sys::INDEX_MAX_KEYS as usize],
+        nulls: &mut [bool; pg_sys::INDEX_MAX_KEYS as usize],
+    ) -> bool {
+        // SAFETY: the slot holds a row; both arrays have room for any index's columns.
+        unsafe {
+            pg_sys::MemoryContextReset((*self.econtext).ecxt_per_tuple_memory);
+            if !self.predicate.is_null() && !pg_sys::ExecQual(self.predicate, self.econtext) {
+                return false;
+            }
+            pg_sys::FormIndexDatum(info, self.slot, self.estate, values.as_mut_ptr(), nulls.as_mut_ptr());
+            true
+        }
+    }
+
+    unsafe fn end(self, info: *mut pg_sys::IndexInfo) {
+        // SAFETY: made by `begin`, freed once; the index's expression states lived in the freed memory.
+        unsafe {
+            pg_sys::ExecDropSingleTupleTableSlot(self.slot);
+            pg_sys::FreeExecutorState(self.estate);
+            (*info).ii_ExpressionsState = std::ptr::null_mut();
+            (*info).ii_PredicateState = std::ptr::null_mut();
+        }
+    }
+}
+
+/// `index_build_range_scan`. Only the newest versions get entries, so the index is not to be used by snapshots that may
+/// see older ones: that is what a broken HOT chain tells PostgreSQL (`indcheckxmin`).
+#[pg_guard]
+pub unsafe extern "C-unwind" fn build_range_scan(
+    rel: pg_sys::Relation,
+    index: pg_sys::Relation,
+    info: *mut pg_sys::IndexInfo,
+    _allow_sync: bool,
+    _any_visible: bool,
+    _progress: bool,
+    _start: pg_sys::BlockNumber,
+    _count: pg_sys::BlockNumber,
+    callback: pg_sys::IndexBuildCallback,
+    callback_state: *mut std::ffi::c_void,
+    scan: pg_sys::TableScanDesc,
+) -> f64 {
+    // SAFETY: PostgreSQL hands over an open table and index, a valid description, callback and state.
+    unsafe {
+        if !scan.is_null() {
+            pg_sys::table_endscan(scan);
+        }
+        let evaluation = Evaluation::begin(rel, info);
+        let mut values = [pg_sys::Datum::from(0); pg_sys::INDEX_MAX_KEYS as usize];
+        let mut nulls = [false; pg_sys::INDEX_MAX_KEYS as usize];
+        let rows = with_latest_snapshot(|snapshot| {
+            let mut scan = MergedScan::begin(rel, snapshot, ScanSpec::everything());
+            while scan.next(evaluation.slot) {
+                if evaluation.values(info, &mut values, &mut nulls) {
+                    let mut tid = (*evaluation.slot).tts_tid;
+                    if let Some(callback) = callback {
+                        callback(index, &mut tid, values.as_mut_ptr(), nulls.as_mut_ptr(), true, callback_state);
+                    }
+                }
+            }
+            scan.end().rows
+        });
+        evaluation.end(info);
+        (*info).ii_BrokenHotChain = rows > 0;
+        rows as f64
+    }
+}
+
+/// `index_validate_scan`: the second pass of CREATE INDEX CONCURRENTLY adds the rows the first one did not see.
+#[pg_guard]
+pub unsafe extern "C-unwind" fn validate_scan(
+    rel: pg_sys::Relation,
+    index: pg_sys::Relation,
+    info: *mut pg_sys::IndexInfo,
+    snapshot: pg_sys::Snapshot,
+    state: *mut pg_sys::ValidateIndexState,
+) {
+    // SAFETY: PostgreSQL hands over an open table and index, a registered snapshot, and the sorted TIDs of the index.
+    unsafe {
+        let mut indexed = HashSet::new();
+        let (mut encoded, mut null) = (pg_sys::Datum::from(0), false);
+        while pg_sys::tuplesort_getdatum((*state).tuplesort, true, &mut encoded, &mut null, std::ptr::null_mut()) {
+            indexed.insert(encoded.value() as i64);
+        }
+        let evaluation = Evaluation::begin(rel, info);
+        let mut values = [pg_sys::Datum::from(0); pg_sys::INDEX_MAX_KEYS as usize];
+        let mut nulls = [false; pg_sys::INDEX_MAX_KEYS as usize];
+        let mut scan = MergedScan::begin(rel, snapshot, ScanSpec::everything());
+        while scan.next(evaluation.slot) {
+            let mut tid = (*evaluation.slot).tts_tid;
+            if indexed.contains(&encode_tid(tid)) || !evaluation.values(info, &mut values, &mut nulls) {
+                continue;
+            }
+            let check = if (*info).ii_Unique {
+                pg_sys::IndexUniqueCheck::UNIQUE_CHECK_YES
+            } else {
+                pg_sys::IndexUniqueCheck::UNIQUE_CHECK_NO
+            };
+            pg_sys::index_insert(index, values.as_mut_ptr(), nulls.as_mut_ptr(), &mut tid, rel, check, false, info);
+            (*state).tups_inserted += 1.0;
+        }
+        (*state).htups = scan.end().rows as f64;
+        evaluation.end(info);
+    }
+}
+
+/// A TID as CREATE INDEX CONCURRENTLY sorts it (`itemptr_encode` of PostgreSQL's index.c).
+fn encode_tid(tid: pg_sys::ItemPointerData) -> i64 {
+    let block = (i64::from(tid.ip_blkid.bi_hi) << 16) | i64::from(tid.ip_blkid.bi_lo);
+    (block << 16) | i64::from(tid.ip_posid)
+}

@@ -1,0 +1,242 @@
+//! INSERT and COPY: each row overwrites the row of its key, if there is one.
+
+use super::{bulk, rewrite, row_ids, version};
+use crate::delta::write::{self, LockRequest, NewVersion, Refused};
+use crate::delta::Delta;
+use crate::error::Report;
+use crate::pg::scratch::in_scratch;
+use crate::pg::tid;
+use crate::read::segments::LatestSegments;
+use crate::read::{point, TableState};
+use crate::segment::metapage;
+use cass_storage::row::RowKind;
+use pgrx::pg_sys;
+use pgrx::prelude::*;
+use std::ffi::c_int;
+
+/// The delta, ready for a row: made where it is missing, and the metapage says that it may hold rows.
+pub fn open_delta_for_writing(state: &TableState) -> Delta {
+    let delta = Delta::open_or_create(state.rel, state.storage_id);
+    if !metapage::read(state.rel).delta_dirty {
+        metapage::set_delta_dirty(state.rel, true);
+    }
+    delta
+}
+
+/// The snapshot a write is held against: that of the transaction under REPEATABLE READ and SERIALIZABLE, else none.
+pub fn transaction_snapshot() -> pg_sys::Snapshot {
+    // SAFETY: writes happen inside a transaction.
+    unsafe {
+        if pg_sys::XactIsoLevel >= pg_sys::XACT_REPEATABLE_READ as c_int {
+            pg_sys::GetTransactionSnapshot()
+        } else {
+            std::ptr::null_mut()
+        }
+    }
+}
+
+/// Writes one row. Returns its row id.
+///
+/// # Safety
+/// `slot` holds a row of the table.
+unsafe fn upsert(
+    state: &TableState,
+    delta: &Delta,
+    slot: *mut pg_sys::TupleTableSlot,
+    mut command: pg_sys::CommandId,
+) -> u64 {
+    // SAFETY: promised by the caller.
+    let values = unsafe { version::Values::of_slot(slot) };
+    let row_id = row_ids::next(state);
+    let key = state.encode_key(&values.values, &values.nulls, row_id);
+    let snapshot = transaction_snapshot();
+    let segments = LatestSegments::of(state);
+    let mut encoded: Option<Vec<u8>> = None;
+    loop {
+        let request = LockRequest {
+            mode: pg_sys::LockTupleMode::LockTupleNoKeyExclusive,
+            wait: pg_sys::LockWaitPolicy::LockWaitBlock,
+            command,
+        };
+        let held = match write::hold(delta, &key.bytes, request, snapshot, &segments, false) {
+            Ok(held) => held,
+            Err(_) => {
+                command = next_command();
+                continue;
+            }
+        };
+        if !snapshot.is_null() && !held.visible && !held.own {
+            write::raise_serialization_failure();
+        }
+        // SAFETY: promised by the caller.
+        let row = encoded.get_or_insert_with(|| unsafe { version::encode(state, &values, row_id) });
+        let new = NewVersion { key: &key.bytes, row_id, kind: RowKind::Row, row };
+        if write::store(delta, &held, &new, command) {
+            point::remember(state.storage_id, row_id, &key.bytes);
+            return row_id;
+        }
+    }
+}
+
+/// A second write of a key by one command is a command of its own: heapam would refuse to update the row otherwise.
+fn next_command() -> pg_sys::CommandId {
+    // SAFETY: allowed in the middle of a statement, as functions called by it show; its own snapshot stays as it is.
+    unsafe {
+        pg_sys::CommandCounterIncrement();
+        pg_sys::GetCurrentCommandId(true)
+    }
+}
+
+/// Stores a row under a key that must not be live, as an UPDATE that changes the key needs it.
+///
+/// # Safety
+/// `values` are those of a row of the table.
+pub unsafe fn insert_new(
+    state: &TableState,
+    delta: &Delta,
+    key: &[u8],
+    values: &version::Values,
+    row_id: u64,
+    mut command: pg_sys::CommandId,
+) {
+    let snapshot = transaction_snapshot();
+    let segments = LatestSegments::of(state);
+    let mut encoded: Option<Vec<u8>> = None;
+    loop {
+        let request = LockRequest {
+            mode: pg_sys::LockTupleMode::LockTupleExclusive,
+            wait: pg_sys::LockWaitPolicy::LockWaitBlock,
+            command,
+        };
+        let held = match write::hold(delta, key, request, snapshot, &segments, false) {
+            Ok(held) => held,
+            Err(Refused::Invisible(version)) if version.kind == RowKind::Row => raise_duplicate(state, key),
+            Err(_) => {
+                command = next_command();
+                continue;
+            }
+        };
+        if held.live_row_id().is_some() {
+            raise_duplicate(state, key);
+        }
+        if !snapshot.is_null() && !held.visible && !held.own {
+            write::raise_serialization_failure();
+        }
+        // SAFETY: promised by the caller.
+        let row = encoded.get_or_insert_with(|| unsafe { version::encode(state, values, row_id) });
+        if write::store(delta, &held, &NewVersion { key, row_id, kind: RowKind::Row, row }, command) {
+            point::remember(state.storage_id, row_id, key);
+            return;
+        }
+    }
+}
+
+fn raise_duplicate(state: &TableState, key: &[u8]) -> ! {
+    let shown = state.key.as_ref().map(|table_key| table_key.describe(key)).unwrap_or_default();
+    Report::new(
+        "23505",
+        format!("an UPDATE would give two rows of table \"{}\" the same primary key", crate::read::state::name(state.rel)),
+    )
+    .detail(format!("Key ({shown}) already exists."))
+    .hint("DELETE the other row first; or INSERT, which overwrites.")
+    .raise()
+}
+
+/// `tuple_insert`
+#[pg_guard]
+pub unsafe extern "C-unwind" fn insert(
+    rel: pg_sys::Relation,
+    slot: *mut pg_sys::TupleTableSlot,
+    command: pg_sys::CommandId,
+    options: c_int,
+    _bistate: *mut pg_sys::BulkInsertStateData,
+) {
+    let mut slot = slot;
+    // SAFETY: PostgreSQL hands over an open relation and a slot that holds a row.
+    unsafe { multi_insert_guarded(rel, &mut slot, 1, command, options) }
+}
+
+/// `multi_insert`
+#[pg_guard]
+pub unsafe extern "C-unwind" fn multi_insert(
+    rel: pg_sys::Relation,
+    slots: *mut *mut pg_sys::TupleTableSlot,
+    count: c_int,
+    command: pg_sys::CommandId,
+    options: c_int,
+    _bistate: *mut pg_sys::BulkInsertStateData,
+) {
+    // SAFETY: as for `insert`, for each of the slots.
+    unsafe { multi_insert_guarded(rel, slots, count, command, options) }
+}
+
+unsafe fn multi_insert_guarded(
+    rel: pg_sys::Relation,
+    slots: *mut *mut pg_sys::TupleTableSlot,
+    count: c_int,
+    command: pg_sys::CommandId,
+    _options: c_int,
+) {
+    // SAFETY: PostgreSQL hands over `count` slots, each holding a row of the table.
+    let slots = unsafe { std::slice::from_raw_parts(slots, count as usize) };
+    if bulk::is_transient(rel) {
+        for slot in slots {
+            // SAFETY: as above.
+            unsafe { rewrite::push(rel, *slot) };
+        }
+        return;
+    }
+    let state = TableState::of(rel);
+    let delta = open_delta_for_writing(&state);
+    for slot in slots {
+        in_scratch(|| {
+            // SAFETY: as above; the slot's identity is set as heapam does.
+            unsafe {
+                let row_id = upsert(&state, &delta, *slot, command);
+                (**slot).tts_tid = tid::from_row_id(row_id);
+                (**slot).tts_tableOid = (*rel).rd_id;
+            }
+        });
+    }
+    delta.close();
+    // SAFETY: counts on an open relation, so that autovacuum visits the table.
+    unsafe { pg_sys::pgstat_count_heap_insert(rel, i64::from(count)) };
+}
+
+/// `tuple_insert_speculative`: the planner refuses ON CONFLICT on cass tables before this is reached.
+#[pg_guard]
+pub unsafe extern "C-unwind" fn insert_speculative(
+    _rel: pg_sys::Relation,
+    _slot: *mut pg_sys::TupleTableSlot,
+    _command: pg_sys::CommandId,
+    _options: c_int,
+    _bistate: *mut pg_sys::BulkInsertStateData,
+    _token: u32,
+) {
+    raise_on_conflict()
+}
+
+/// `tuple_complete_speculative`
+#[pg_guard]
+pub unsafe extern "C-unwind" fn complete_speculative(
+    _rel: pg_sys::Relation,
+    _slot: *mut pg_sys::TupleTableSlot,
+    _token: u32,
+    _succeeded: bool,
+) {
+    raise_on_conflict()
+}
+
+fn raise_on_conflict() -> ! {
+    Report::new("0A000", "INSERT ... ON CONFLICT is not supported on cass tables")
+        .hint("INSERT alone overwrites the row with the same primary key.")
+        .raise()
+}
+
+/// `finish_bulk_insert`
+#[pg_guard]
+pub unsafe extern "C-unwind" fn finish_bulk_insert(rel: pg_sys::Relation, _options: c_int) {
+    if let Some(load) = bulk::take(rel) {
+        load.finish(rel);
+    }
+}

@@ -1,0 +1,152 @@
+//! Filling a table that takes another's place, and placing the rows of a table that gets its key.
+
+use super::{bulk, version};
+use crate::error::Report;
+use crate::maintenance::BulkLoad;
+use crate::pg::scratch::in_scratch;
+use crate::read::segments::with_latest_snapshot;
+use crate::read::state::name;
+use crate::read::{MergedScan, ScanSpec, TableState};
+use crate::segment::metapage;
+use pgrx::pg_sys;
+use pgrx::prelude::*;
+
+/// Makes a new, empty transient table ready: its rows are placed as the key of the table it stands for says.
+pub fn prepare(rel: pg_sys::Relation) -> TableState {
+    // SAFETY: the caller holds the table open and locked.
+    let declared = unsafe { crate::catalog::table_of(rel) };
+    if let Some(key) = &declared.key {
+        if metapage::identity(rel).layout != key.layout {
+            metapage::set_layout(rel, key.layout);
+        }
+    }
+    TableState::of(rel)
+}
+
+/// Adds the row in `slot` to the load of a transient table.
+///
+/// # Safety
+/// `slot` holds a row of the table.
+pub unsafe fn push(rel: pg_sys::Relation, slot: *mut pg_sys::TupleTableSlot) {
+    let state = prepare(rel);
+    bulk::with_load(rel, || BulkLoad::new(&state), |load| {
+        // SAFETY: promised by the caller.
+        in_scratch(|| unsafe { add(&state, load, slot) });
+    });
+}
+
+unsafe fn add(state: &TableState, load: &mut BulkLoad, slot: *mut pg_sys::TupleTableSlot) {
+    // SAFETY: promised by the caller.
+    unsafe {
+        let values = version::Values::of_slot(slot);
+        let key = state.encode_key(&values.values, &values.nulls, load.next_position());
+        load.push(&key.bytes, key.partition_len, &version::encode(state, &values, 0));
+    }
+}
+
+/// `relation_copy_for_cluster`: VACUUM FULL and CLUSTER write the rows that are there now into one segment.
+#[pg_guard]
+pub unsafe extern "C-unwind" fn copy_for_cluster(
+    old: pg_sys::Relation,
+    new: pg_sys::Relation,
+    _index: pg_sys::Relation,
+    _use_sort: bool,
+    _oldest_xmin: pg_sys::TransactionId,
+    xid_cutoff: *mut pg_sys::TransactionId,
+    multi_cutoff: *mut pg_sys::MultiXactId,
+    tuples: *mut f64,
+    vacuumed: *mut f64,
+    recently_dead: *mut f64,
+) {
+    let state = prepare(new);
+    let mut load = BulkLoad::new(&state);
+    copy_rows(old, |slot| {
+        // SAFETY: the slot holds a row of the old table, whose columns are those of the new one.
+        unsafe { add(&state, &mut load, slot) };
+    });
+    let copied = load.finish(new);
+    // SAFETY: PostgreSQL hands over room for its answers. No transaction ids are stored, so there is none to freeze.
+    unsafe {
+        *xid_cutoff = pg_sys::InvalidTransactionId;
+        *multi_cutoff = pg_sys::InvalidTransactionId;
+        *tuples = copied as f64;
+        *vacuumed = 0.0;
+        *recently_dead = 0.0;
+    }
+}
+
+/// Calls `work` with a slot for each row that is there now, each in memory of its own. Returns their number.
+fn copy_rows(rel: pg_sys::Relation, mut work: impl FnMut(*mut pg_sys::TupleTableSlot)) -> u64 {
+    with_latest_snapshot(|snapshot| {
+        let mut scan = MergedScan::begin(rel, snapshot, ScanSpec::everything());
+        // SAFETY: the slot is of the table's type and dropped once.
+        unsafe {
+            let slot = pg_sys::table_slot_create(rel, std::ptr::null_mut());
+            while scan.next(slot) {
+                in_scratch(|| work(slot));
+            }
+            pg_sys::ExecDropSingleTupleTableSlot(slot);
+        }
+        scan.end().rows
+    })
+}
+
+/// Places the rows of a table by the primary key that is being built. Returns their number, or -1 where they were placed
+/// before.
+///
+/// # Errors
+/// 23505 where two rows have the same key.
+///
+/// # Safety
+/// `rel` is open and locked exclusively.
+pub unsafe fn place_rows(rel: pg_sys::Relation) -> f64 {
+    // SAFETY: the caller holds the table open and locked.
+    let declared = unsafe { crate::catalog::table_of(rel) };
+    let Some(key) = declared.key.clone() else {
+        Report::new("XX000", format!("table \"{}\" has no primary key to place its rows by", name(rel))).raise()
+    };
+    let identity = metapage::identity(rel);
+    if identity.layout == key.layout {
+        return -1.0;
+    }
+    let mut placed = TableState::of_layout(rel, 0);
+    placed.key = Some(key.clone());
+    let unplaced = TableState::of_layout(rel, identity.layout);
+    let mut load = BulkLoad::new(&placed);
+    let count = with_latest_snapshot(|snapshot| {
+        let mut scan = MergedScan::begin_as(unplaced, snapshot, ScanSpec::everything());
+        // SAFETY: the slot is of the table's type and dropped once.
+        unsafe {
+            let slot = pg_sys::table_slot_create(rel, std::ptr::null_mut());
+            while scan.next(slot) {
+                in_scratch(|| add(&placed, &mut load, slot));
+            }
+            pg_sys::ExecDropSingleTupleTableSlot(slot);
+        }
+        scan.end().rows
+    });
+    if count == 0 && is_new_in_this_subtransaction(rel) {
+        metapage::set_layout(rel, key.layout);
+        return 0.0;
+    }
+    // SAFETY: the statement that adds a key holds the table exclusively; the old file goes at commit.
+    unsafe { pg_sys::RelationSetNewRelfilenode(rel, (*(*rel).rd_rel).relpersistence) };
+    metapage::set_layout(rel, key.layout);
+    let written = load.finish(rel);
+    if written < count {
+        Report::new("23505", format!("could not add the primary key of table \"{}\"", name(rel)))
+            .detail(format!("{} of its {count} rows have the key of another row.", count - written))
+            .hint("Delete or change these rows, or choose a key that tells them apart.")
+            .raise();
+    }
+    written as f64
+}
+
+/// Whether rolling back the current subtransaction drops the table's file, so that it may be changed in place.
+fn is_new_in_this_subtransaction(rel: pg_sys::Relation) -> bool {
+    // SAFETY: the relation is open.
+    unsafe {
+        let current = pg_sys::GetCurrentSubTransactionId();
+        (*rel).rd_createSubid == current || (*rel).rd_newRelfilenodeSubid == current
+    }
+}

@@ -1,0 +1,184 @@
+//! The row id map: which leaf a row id lies in.
+//!
+//! Consecutive ids in one leaf are one *run of ids*: first id, number of ids, leaf. Runs are sorted by first id
+//! and written in groups of up to [`GROUP_RUNS`]. Content of a page: number of groups (u16), for each group its
+//! first id (u64), its number of runs (u16) and its end (u16) after the directory, then the groups: first
+//! ids, numbers of ids, and leaves, each as a chunk of integers. A tree of its own leads to the page.
+
+use super::encoding::ints;
+use super::inner::TreeBuilder;
+use super::pages::{content_of, PageWriter};
+use super::walk::{Root, Start, Walk};
+use super::{PageSink, PageSource};
+use crate::bytes::ByteReader;
+use crate::error::{Result, StorageError};
+use crate::page::{PageKind, CONTENT_CAPACITY};
+use crate::sort::ExternalSorter;
+use std::path::Path;
+
+/// Runs that are encoded together.
+const GROUP_RUNS: usize = 256;
+const DIRECTORY_ENTRY: usize = 12;
+
+/// Gathers which ids lie in which leaf.
+pub(super) struct RowIdBuilder {
+    runs: ExternalSorter,
+    ids: Vec<u64>,
+}
+
+impl RowIdBuilder {
+    pub(super) fn new(memory_bytes: usize, directory: &Path) -> Self {
+        RowIdBuilder {
+            runs: ExternalSorter::with_directory(memory_bytes, directory),
+            ids: Vec::new(),
+        }
+    }
+
+    /// Adds the ids of the rows of a leaf. Id 0 names no row.
+    pub(super) fn push_leaf(&mut self, ids: &[u64], leaf: u32) -> Result<()> {
+        self.ids.clear();
+        self.ids.extend(ids.iter().filter(|id| **id != 0));
+        self.ids.sort_unstable();
+        for run in self.ids.chunk_by(|a, b| a.checked_add(1) == Some(*b)) {
+            let mut payload = [0; 8];
+            payload[..4].copy_from_slice(&(run.len() as u32).to_le_bytes());
+            payload[4..].copy_from_slice(&leaf.to_le_bytes());
+            self.runs.push(&run[0].to_be_bytes(), &payload)?;
+        }
+        Ok(())
+    }
+
+    /// Writes the map; none if there are no ids.
+    pub(super) fn finish<S: PageSink>(self, pages: &mut PageWriter<S>) -> Result<Option<Root>> {
+        let mut writer = MapWriter {
+            tree: TreeBuilder::new(PageKind::RowIdInner),
+            groups: Vec::new(),
+            size: 2,
+        };
+        let mut group = Vec::with_capacity(GROUP_RUNS);
+        let mut runs = self.runs.finish()?;
+        while let Some((first, payload)) = runs.next()? {
+            let mut payload = ByteReader::new(payload);
+            let first = first
+                .first_chunk()
+                .map_or(0, |bytes| u64::from_be_bytes(*bytes));
+            group.push([first, u64::from(payload.u32()?), u64::from(payload.u32()?)]);
+            if group.len() == GROUP_RUNS {
+                writer.add(pages, &group)?;
+                group.clear();
+            }
+        }
+        writer.add(pages, &group)?;
+        writer.write_page(pages)?;
+        Ok(writer
+            .tree
+            .finish(pages)?
+            .map(|(page_no, height)| Root { page_no, height }))
+    }
+}
+
+struct MapWriter {
+    tree: TreeBuilder,
+    /// First id, number of runs, bytes.
+    groups: Vec<(u64, u16, Vec<u8>)>,
+    size: usize,
+}
+
+impl MapWriter {
+    fn add<S: PageSink>(&mut self, pages: &mut PageWriter<S>, group: &[[u64; 3]]) -> Result<()> {
+        let Some(first) = group.first() else {
+            return Ok(());
+        };
+        let mut bytes = Vec::new();
+        for part in 0..3 {
+            let numbers: Vec<u64> = group.iter().map(|run| run[part]).collect();
+            ints::encode(&mut bytes, &numbers);
+        }
+        let size = DIRECTORY_ENTRY + bytes.len();
+        if self.size + size > CONTENT_CAPACITY {
+            self.write_page(pages)?;
+        }
+        self.size += size;
+        self.groups.push((first[0], group.len() as u16, bytes));
+        Ok(())
+    }
+
+    fn write_page<S: PageSink>(&mut self, pages: &mut PageWriter<S>) -> Result<()> {
+        let Some((first, ..)) = self.groups.first() else {
+            return Ok(());
+        };
+        let separator = first.to_be_bytes();
+        let mut content = Vec::with_capacity(CONTENT_CAPACITY);
+        content.extend_from_slice(&(self.groups.len() as u16).to_le_bytes());
+        let mut end = 0;
+        for (first, runs, bytes) in &self.groups {
+            end += bytes.len();
+            content.extend_from_slice(&first.to_le_bytes());
+            content.extend_from_slice(&runs.to_le_bytes());
+            content.extend_from_slice(&(end as u16).to_le_bytes());
+        }
+        self.groups
+            .iter()
+            .for_each(|(.., bytes)| content.extend_from_slice(bytes));
+        let page_no = pages.put(PageKind::RowIds, &content)?;
+        self.groups.clear();
+        self.size = 2;
+        self.tree.push(pages, &separator, page_no)
+    }
+}
+
+/// First page of the leaf that holds the row with this id.
+pub(super) fn find<S: PageSource>(source: &S, root: Root, row_id: u64) -> Result<Option<u32>> {
+    let key = row_id.to_be_bytes();
+    let (_, page_no) = Walk::descend(source, PageKind::RowIdInner, root, Start::Key(&key))?;
+    let page = source.page(page_no)?;
+    let content = content_of(&page, PageKind::RowIds, page_no)?;
+    find_in_page(content, row_id).map_err(|error| error.on_page(page_no))
+}
+
+fn find_in_page(content: &[u8], row_id: u64) -> Result<Option<u32>> {
+    let mut reader = ByteReader::new(content);
+    let (mut start, mut found) = (0, None);
+    let count = reader.u16()?;
+    let mut directory = ByteReader::new(reader.take(usize::from(count) * DIRECTORY_ENTRY)?);
+    for _ in 0..count {
+        let (first, runs, end) = (
+            directory.u64()?,
+            usize::from(directory.u16()?),
+            usize::from(directory.u16()?),
+        );
+        if first > row_id {
+            break;
+        }
+        found = Some((start..end, runs));
+        start = end;
+    }
+    let Some((range, runs)) = found else {
+        return Ok(None);
+    };
+    if runs > GROUP_RUNS {
+        return Err(StorageError::damaged("group of row ids is too large"));
+    }
+    let bytes = reader
+        .rest()
+        .get(range)
+        .ok_or(StorageError::damaged("group is out of its page"))?;
+    let mut group = ByteReader::new(bytes);
+    let (firsts, counts, leaves) = (
+        ints::decode(&mut group, runs)?,
+        ints::decode(&mut group, runs)?,
+        ints::decode(&mut group, runs)?,
+    );
+    let after = (0..runs)
+        .position(|run| firsts.get(run) > row_id)
+        .unwrap_or(runs);
+    let Some(run) = after.checked_sub(1) else {
+        return Ok(None);
+    };
+    if row_id - firsts.get(run) >= counts.get(run) {
+        return Ok(None);
+    }
+    u32::try_from(leaves.get(run))
+        .map(Some)
+        .map_err(|_| StorageError::damaged("leaf is out of its run"))
+}
