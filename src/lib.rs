@@ -3,6 +3,7 @@
 use pgrx::prelude::*;
 
 mod catalog;
+mod ddl;
 mod delta;
 mod error;
 mod functions;
@@ -26,11 +27,13 @@ mod unit_tests;
 /// Called once a process, when the server or a session loads the library.
 #[pg_guard]
 pub extern "C-unwind" fn _PG_init() {
+    ddl::require_preload();
     settings::init();
     catalog::init();
     key_am::init();
     planner::init();
     scan::init();
+    ddl::init();
     table_am::bulk::init();
 }
 

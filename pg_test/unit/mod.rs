@@ -1,5 +1,7 @@
 //! Tests inside the server, one transaction each, run by `cargo pgrx test`.
 
 mod errors;
+mod keys;
+mod support;
 mod tokens;
 mod types;

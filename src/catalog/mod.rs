@@ -4,6 +4,7 @@ pub mod access_method;
 pub mod identifier;
 pub mod key_layout;
 pub mod options;
+pub mod primary_key;
 pub mod table;
 pub mod table_key;
 

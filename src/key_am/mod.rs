@@ -12,7 +12,6 @@ mod scan;
 
 use pgrx::pg_sys;
 use pgrx::prelude::*;
-use pgrx::Internal;
 
 /// Registers the reloptions and hooks. Called once a process from `_PG_init`.
 pub fn init() {
@@ -27,7 +26,7 @@ CREATE FUNCTION cass_key_handler(internal) RETURNS index_am_handler
 CREATE ACCESS METHOD cass_key TYPE INDEX HANDLER cass_key_handler;
 COMMENT ON ACCESS METHOD cass_key IS 'primary key of a table of access method cass';
 ")]
-fn cass_key_handler(_internal: Internal) -> PgBox<pg_sys::IndexAmRoutine> {
+fn cass_key_handler(_call: pg_sys::FunctionCallInfo) -> PgBox<pg_sys::IndexAmRoutine> {
     // SAFETY: the node is allocated in the caller's context, zeroed, with its tag set.
     let mut routine =
         unsafe { PgBox::<pg_sys::IndexAmRoutine>::alloc_node(pg_sys::NodeTag::T_IndexAmRoutine) };

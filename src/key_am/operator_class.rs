@@ -6,7 +6,7 @@ use pgrx::pg_sys::{self, Oid};
 use pgrx::prelude::*;
 
 extension_sql_file!(
-    "operator_class.sql",
+    "../../sql/operator_classes.sql",
     name = "cass_key_operator_classes",
     requires = [cass_key_handler, "cass_types"]
 );

@@ -68,7 +68,7 @@ CREATE FUNCTION cass_handler(internal) RETURNS table_am_handler
 CREATE ACCESS METHOD cass TYPE TABLE HANDLER cass_handler;
 COMMENT ON ACCESS METHOD cass IS 'rows placed by partition token and clustering order';
 ")]
-fn cass_handler(_internal: pgrx::Internal) -> pgrx::PgBox<pg_sys::TableAmRoutine> {
+fn cass_handler(_call: pg_sys::FunctionCallInfo) -> pgrx::PgBox<pg_sys::TableAmRoutine> {
     // SAFETY: the pointer is to a static, which PostgreSQL only reads.
     unsafe { pgrx::PgBox::from_pg(std::ptr::from_ref(&ROUTINE.0).cast_mut()) }
 }

@@ -45,3 +45,12 @@ CREATE OPERATOR CLASS float8_key_ops DEFAULT FOR TYPE double precision USING cas
 CREATE OPERATOR CLASS numeric_key_ops DEFAULT FOR TYPE numeric USING cass_key AS
     OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >,
     FUNCTION 1 numeric_cmp(numeric, numeric);
+CREATE OPERATOR CLASS tinyint_key_ops DEFAULT FOR TYPE tinyint USING cass_key AS
+    OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >,
+    FUNCTION 1 tinyint_cmp(tinyint, tinyint);
+CREATE OPERATOR CLASS timeuuid_key_ops DEFAULT FOR TYPE timeuuid USING cass_key AS
+    OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >,
+    FUNCTION 1 timeuuid_cmp(timeuuid, timeuuid);
+CREATE OPERATOR CLASS varint_key_ops DEFAULT FOR TYPE varint USING cass_key AS
+    OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >,
+    FUNCTION 1 varint_cmp(varint, varint);

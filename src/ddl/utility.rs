@@ -1,0 +1,141 @@
+//! The ProcessUtility hook: which statements need what.
+
+use std::ffi::c_char;
+use std::sync::OnceLock;
+
+use pgrx::pg_sys::{self, NodeTag};
+use pgrx::prelude::*;
+
+use super::frame::{self, Statement};
+use super::{alter_table, create_table, nodes, publication};
+use crate::catalog;
+use crate::error::keeping_sqlstate;
+
+static PREVIOUS: OnceLock<pg_sys::ProcessUtility_hook_type> = OnceLock::new();
+
+/// Installs the hook.
+pub(super) fn init() {
+    // SAFETY: called once a process, from _PG_init, before any statement.
+    unsafe {
+        PREVIOUS.get_or_init(|| pg_sys::ProcessUtility_hook);
+        pg_sys::ProcessUtility_hook = Some(process_utility);
+    }
+}
+
+/// The arguments of a call of ProcessUtility.
+pub(super) struct Call {
+    pub statement: *mut pg_sys::PlannedStmt,
+    pub query: *const c_char,
+    pub read_only_tree: bool,
+    pub context: pg_sys::ProcessUtilityContext::Type,
+    pub parameters: pg_sys::ParamListInfo,
+    pub environment: *mut pg_sys::QueryEnvironment,
+    pub destination: *mut pg_sys::DestReceiver,
+    pub completion: *mut pg_sys::QueryCompletion,
+}
+
+impl Call {
+    /// Runs the statement as PostgreSQL, or the next hook, does.
+    pub fn proceed(&self) {
+        // SAFETY: the arguments are those that PostgreSQL called the hook with, or copies of them.
+        keeping_sqlstate(|| unsafe {
+            match PREVIOUS.get() {
+                Some(Some(previous)) => pg_sys::ffi::pg_guard_ffi_boundary(|| {
+                    previous(
+                        self.statement,
+                        self.query,
+                        self.read_only_tree,
+                        self.context,
+                        self.parameters,
+                        self.environment,
+                        self.destination,
+                        self.completion,
+                    );
+                }),
+                _ => pg_sys::standard_ProcessUtility(
+                    self.statement,
+                    self.query,
+                    self.read_only_tree,
+                    self.context,
+                    self.parameters,
+                    self.environment,
+                    self.destination,
+                    self.completion,
+                ),
+            }
+        });
+    }
+
+    /// Puts a copy in the statement's place, which may be changed; gives the utility statement in it.
+    pub fn take_copy<T>(&mut self) -> *mut T {
+        // SAFETY: PostgreSQL passed a valid planned statement; the copy lives in the current memory context.
+        unsafe {
+            self.statement = nodes::copy(self.statement);
+            self.read_only_tree = false;
+            (*self.statement).utilityStmt.cast()
+        }
+    }
+
+    /// Whether the statement is part of another, as the index of a CREATE TABLE.
+    pub fn is_part(&self) -> bool {
+        self.context == pg_sys::ProcessUtilityContext::PROCESS_UTILITY_SUBCOMMAND
+    }
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn process_utility(
+    statement: *mut pg_sys::PlannedStmt,
+    query: *const c_char,
+    read_only_tree: bool,
+    context: pg_sys::ProcessUtilityContext::Type,
+    parameters: pg_sys::ParamListInfo,
+    environment: *mut pg_sys::QueryEnvironment,
+    destination: *mut pg_sys::DestReceiver,
+    completion: *mut pg_sys::QueryCompletion,
+) {
+    let call = Call {
+        statement,
+        query,
+        read_only_tree,
+        context,
+        parameters,
+        environment,
+        destination,
+        completion,
+    };
+    // SAFETY: PostgreSQL passes a valid statement, whose utility statement is a node.
+    let tag = unsafe { (*(*statement).utilityStmt).type_ };
+    match tag {
+        NodeTag::T_CreateStmt
+        | NodeTag::T_CreateTableAsStmt
+        | NodeTag::T_IndexStmt
+        | NodeTag::T_AlterTableStmt
+        | NodeTag::T_CreatePublicationStmt
+        | NodeTag::T_AlterPublicationStmt
+        | NodeTag::T_ReindexStmt
+        | NodeTag::T_DropStmt
+        | NodeTag::T_DropOwnedStmt
+            if catalog::cass_am_oid().is_some() =>
+        {
+            dispatch(call, tag);
+        }
+        _ => call.proceed(),
+    }
+}
+
+fn dispatch(call: Call, tag: NodeTag) {
+    match tag {
+        NodeTag::T_CreateStmt => create_table::create(call),
+        NodeTag::T_CreateTableAsStmt => create_table::create_as(call),
+        NodeTag::T_IndexStmt => create_table::create_index(call),
+        NodeTag::T_AlterTableStmt => alter_table::alter(call),
+        NodeTag::T_CreatePublicationStmt => publication::create(&call),
+        NodeTag::T_AlterPublicationStmt => publication::alter(&call),
+        NodeTag::T_ReindexStmt => {
+            frame::run(Statement::Reindex, Vec::new(), || call.proceed());
+        }
+        _ => {
+            frame::run(Statement::Other, Vec::new(), || call.proceed());
+        }
+    }
+}
