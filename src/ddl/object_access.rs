@@ -68,8 +68,9 @@ fn created(relid: Oid) {
         return;
     };
     // SAFETY: the relation was created by this command and is locked by it.
+    let rel = unsafe { PgRelation::with_lock(relid, pg_sys::NoLock as i32) };
+    // SAFETY: the relation is open.
     let (kind, method, persistence, rewrites) = unsafe {
-        let rel = PgRelation::with_lock(relid, pg_sys::NoLock as i32);
         let form = &*(*rel.as_ptr()).rd_rel;
         (
             form.relkind as u8,
@@ -101,6 +102,11 @@ fn created(relid: Oid) {
             }
             if rewrites == Oid::INVALID {
                 frame::note_created(relid);
+                // pg_upgrade brings no OID for a delta; the first write makes it then.
+                // SAFETY: reads a variable of this process.
+                if !unsafe { pg_sys::IsBinaryUpgrade } {
+                    crate::delta::create::create(rel.as_ptr());
+                }
             }
         }
         _ => {}

@@ -40,9 +40,19 @@ impl Delta {
 
     /// Opens the delta of `table` for writing and makes it where it is missing (after pg_upgrade).
     pub fn open_or_create(table: pg_sys::Relation, storage_id: u64) -> Delta {
-        match Self::open(table, storage_id, pg_sys::RowExclusiveLock) {
+        let mode = pg_sys::RowExclusiveLock;
+        if let Some(delta) = Self::open(table, storage_id, mode) {
+            return delta;
+        }
+        // SAFETY: `table` is open. Whoever comes second waits here until the first one's delta is committed.
+        unsafe {
+            let exclusive = pg_sys::ExclusiveLock as c_int;
+            pg_sys::LockDatabaseObject(pg_sys::RelationRelationId, (*table).rd_id, 0, exclusive);
+            pg_sys::AcceptInvalidationMessages();
+        }
+        match Self::open(table, storage_id, mode) {
             Some(delta) => delta,
-            None => Self::open_oid(create::create(table), storage_id, pg_sys::RowExclusiveLock as c_int),
+            None => Self::open_oid(create::create(table), storage_id, mode as c_int),
         }
     }
 

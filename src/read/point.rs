@@ -125,9 +125,6 @@ fn remembered(storage_id: u64, row_id: u64) -> Option<Vec<u8>> {
 
 /// The key of the version a row id names, whether or not anybody sees it.
 pub fn key_of_row_id(state: &TableState, row_id: u64) -> Option<Vec<u8>> {
-    if state.key.is_none() {
-        return Some(row_id.to_be_bytes().to_vec());
-    }
     if let Some(key) = remembered(state.storage_id, row_id) {
         return Some(key);
     }

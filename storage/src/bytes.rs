@@ -68,7 +68,7 @@ impl<'a> ByteReader<'a> {
         let (head, tail) = self
             .rest
             .split_at_checked(len)
-            .ok_or(StorageError::damaged("data ends too early"))?;
+            .ok_or_else(|| StorageError::damaged("data ends too early"))?;
         self.rest = tail;
         Ok(head)
     }
@@ -77,7 +77,7 @@ impl<'a> ByteReader<'a> {
         let (head, tail) = self
             .rest
             .split_first_chunk::<N>()
-            .ok_or(StorageError::damaged("data ends too early"))?;
+            .ok_or_else(|| StorageError::damaged("data ends too early"))?;
         self.rest = tail;
         Ok(*head)
     }

@@ -33,7 +33,7 @@ fn bound() -> impl Strategy<Value = Bound<Vec<u8>>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(48))]
+    #![proptest_config(ProptestConfig::with_cases(24))]
 
     #[test]
     fn a_segment_gives_back_every_row_in_order(rows in model(600)) {

@@ -55,7 +55,7 @@ impl<'a> EncodedRow<'a> {
                 let len = u32::try_from(reader.varint()?).ok();
                 end = len
                     .and_then(|len| end.checked_add(len))
-                    .ok_or(StorageError::damaged("cell is too long"))?;
+                    .ok_or_else(|| StorageError::damaged("cell is too long"))?;
             }
             starts.push(end);
         }
@@ -114,7 +114,7 @@ impl RowView for EncodedRow<'_> {
                 let bytes = self
                     .data
                     .get(start..end)
-                    .ok_or(StorageError::damaged("cell out of its row"))?;
+                    .ok_or_else(|| StorageError::damaged("cell out of its row"))?;
                 if state == STATE_VALUE {
                     Cell::Value(bytes)
                 } else {

@@ -113,13 +113,13 @@ pub(super) fn may_contain<S: PageSource>(
     let page_no = u32::try_from(block / BLOCKS_PER_PAGE as u64)
         .ok()
         .and_then(|n| place.first_page.checked_add(n));
-    let page_no = page_no.ok_or(StorageError::damaged("filter goes beyond its run"))?;
+    let page_no = page_no.ok_or_else(|| StorageError::damaged("filter goes beyond its run"))?;
     let page = source.page(page_no)?;
     let content = content_of(&page, PageKind::Filter, page_no)?;
     let start = (block % BLOCKS_PER_PAGE as u64) as usize * BLOCK_BYTES;
     let block = content
         .get(start..start + BLOCK_BYTES)
-        .ok_or(StorageError::Damaged {
+        .ok_or_else(|| StorageError::Damaged {
             page_no: Some(page_no),
             what: "filter page is too short",
         })?;

@@ -81,7 +81,7 @@ impl Footer {
     pub(super) fn read<S: PageSource>(source: &S, page_count: u32) -> Result<Self> {
         let last = page_count
             .checked_sub(1)
-            .ok_or(StorageError::damaged("run has no pages"))?;
+            .ok_or_else(|| StorageError::damaged("run has no pages"))?;
         Self::read_from(source, page_count, last).map_err(|error| error.on_page(last))
     }
 

@@ -88,7 +88,7 @@ impl PageSource for MemoryRun {
         let page = self
             .pages
             .get(page_no as usize)
-            .ok_or(StorageError::Damaged {
+            .ok_or_else(|| StorageError::Damaged {
                 page_no: Some(page_no),
                 what: "there is no such page",
             })?;

@@ -9,6 +9,7 @@ use super::encoding::ints::{self, IntColumn};
 use super::MAX_KEY_LEN;
 use crate::bytes::{put_varint, shared_prefix, ByteReader};
 use crate::error::{Result, StorageError};
+use std::cell::Cell;
 use std::cmp::Ordering;
 use std::ops::Range;
 
@@ -179,6 +180,8 @@ pub(super) struct Keys {
     rows: usize,
     prefixes: Vec<u8>,
     partitions: Vec<Partition>,
+    /// Index of the partition that [`Keys::read`] read last.
+    last_partition: Cell<usize>,
     suffixes: Suffixes,
 }
 
@@ -186,7 +189,7 @@ impl Keys {
     pub(super) fn parse(body: &[u8], section: Range<usize>, rows: usize) -> Result<Self> {
         let bytes = body
             .get(section.clone())
-            .ok_or(StorageError::damaged("section is out of its leaf"))?;
+            .ok_or_else(|| StorageError::damaged("section is out of its leaf"))?;
         let mut reader = ByteReader::new(bytes);
         let count = reader.size()?;
         if count == 0 || count > rows {
@@ -244,6 +247,7 @@ impl Keys {
             rows,
             prefixes,
             partitions,
+            last_partition: Cell::new(0),
             suffixes,
         })
     }
@@ -251,13 +255,7 @@ impl Keys {
     /// Replaces `out` by the key of `row`.
     pub(super) fn read(&self, body: &[u8], row: usize, out: &mut Vec<u8>) -> Result<()> {
         out.clear();
-        let partition = self
-            .partitions
-            .partition_point(|partition| partition.first_row <= row);
-        let partition = partition
-            .checked_sub(1)
-            .and_then(|index| self.partitions.get(index));
-        out.extend_from_slice(partition.map_or(&[][..], |partition| self.prefix(partition)));
+        out.extend_from_slice(self.prefix_of(row));
         self.read_suffix(body, row, out)
     }
 
@@ -298,6 +296,29 @@ impl Keys {
         Ok(low)
     }
 
+    /// Prefix of the partition that holds `row`, which mostly is the one asked for last.
+    fn prefix_of(&self, row: usize) -> &[u8] {
+        let holds = |index: usize| {
+            let end = self
+                .partitions
+                .get(index + 1)
+                .map_or(self.rows, |next| next.first_row);
+            self.partitions
+                .get(index)
+                .filter(|partition| (partition.first_row..end).contains(&row))
+        };
+        let index = self.last_partition.get();
+        let partition = holds(index).or_else(|| {
+            let index = self
+                .partitions
+                .partition_point(|partition| partition.first_row <= row)
+                .checked_sub(1)?;
+            self.last_partition.set(index);
+            self.partitions.get(index)
+        });
+        partition.map_or(&[], |partition| self.prefix(partition))
+    }
+
     fn prefix(&self, partition: &Partition) -> &[u8] {
         self.prefixes
             .get(partition.prefix.clone())
@@ -309,7 +330,7 @@ impl Keys {
             Suffixes::Front { data, ranges } => {
                 let suffix = ranges.get(row).and_then(|range| data.get(range.clone()));
                 out.extend_from_slice(
-                    suffix.ok_or(StorageError::damaged("row is out of its leaf"))?,
+                    suffix.ok_or_else(|| StorageError::damaged("row is out of its leaf"))?,
                 );
             }
             Suffixes::Words { columns, last_len } => {

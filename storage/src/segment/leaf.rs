@@ -128,12 +128,7 @@ impl Leaf {
 
     /// The row with this row id.
     pub(super) fn find_row_id(&self, row_id: u64) -> Result<Option<usize>> {
-        for row in 0..self.rows {
-            if self.located(self.row_ids.get(&self.body, row))? == row_id {
-                return Ok(Some(row));
-            }
-        }
-        Ok(None)
+        self.located(self.row_ids.position(&self.body, self.rows, row_id))
     }
 
     pub(super) fn header(&self, row: usize) -> Result<(RowHeader, u8)> {

@@ -95,13 +95,14 @@ pub(super) fn read<S: PageSource>(source: &S, page_no: u32, mut body: Vec<u8>) -
     body.clear();
     let first = reader.take(stored_len.min(reader.rest().len()))?;
     if first.len() == stored_len && flags & LZ4 != 0 {
-        return decompress(first, body_len, body).ok_or(damaged("leaf cannot be decompressed"));
+        return decompress(first, body_len, body)
+            .ok_or_else(|| damaged("leaf cannot be decompressed"));
     }
     body.extend_from_slice(first);
     for next in 1..u32::from(span) {
         let next = page_no
             .checked_add(next)
-            .ok_or(damaged("leaf goes beyond its run"))?;
+            .ok_or_else(|| damaged("leaf goes beyond its run"))?;
         let page = source.page(next)?;
         body.extend_from_slice(content_of(&page, PageKind::LeafContinuation, next)?);
     }
@@ -110,7 +111,7 @@ pub(super) fn read<S: PageSource>(source: &S, page_no: u32, mut body: Vec<u8>) -
     }
     if flags & LZ4 != 0 {
         return decompress(&body, body_len, Vec::new())
-            .ok_or(damaged("leaf cannot be decompressed"));
+            .ok_or_else(|| damaged("leaf cannot be decompressed"));
     }
     if body.len() != body_len {
         return Err(damaged("leaf is not as long as it says"));

@@ -96,10 +96,12 @@ impl<S: PageSource> SegmentReader<S> {
             return Ok(None);
         };
         let leaf = Leaf::read(source, page_no, self.columns(), Vec::new())?;
-        let row = leaf.find_row_id(row_id)?.ok_or(StorageError::Damaged {
-            page_no: Some(page_no),
-            what: "row id is not in its leaf",
-        })?;
+        let row = leaf
+            .find_row_id(row_id)?
+            .ok_or_else(|| StorageError::Damaged {
+                page_no: Some(page_no),
+                what: "row id is not in its leaf",
+            })?;
         SegmentCursor::at_row(self.clone(), leaf, row).map(Some)
     }
 }

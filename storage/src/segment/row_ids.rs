@@ -162,7 +162,7 @@ fn find_in_page(content: &[u8], row_id: u64) -> Result<Option<u32>> {
     let bytes = reader
         .rest()
         .get(range)
-        .ok_or(StorageError::damaged("group is out of its page"))?;
+        .ok_or_else(|| StorageError::damaged("group is out of its page"))?;
     let mut group = ByteReader::new(bytes);
     let (firsts, counts, leaves) = (
         ints::decode(&mut group, runs)?,

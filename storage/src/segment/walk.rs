@@ -55,7 +55,7 @@ impl<'a> InnerPage<'a> {
             .and_then(|bytes| bytes.first_chunk::<4>());
         bytes
             .map(|bytes| u32::from_le_bytes(*bytes))
-            .ok_or(StorageError::damaged("inner page has no such child"))
+            .ok_or_else(|| StorageError::damaged("inner page has no such child"))
     }
 
     fn end(&self, index: usize) -> usize {
@@ -70,7 +70,7 @@ impl<'a> InnerPage<'a> {
         let range = self.end(index - 1)..self.end(index);
         self.rests
             .get(range)
-            .ok_or(StorageError::damaged("separator is out of its page"))
+            .ok_or_else(|| StorageError::damaged("separator is out of its page"))
     }
 
     /// The last child whose separator is not greater than `key`.

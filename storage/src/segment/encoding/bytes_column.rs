@@ -116,7 +116,7 @@ impl BytesColumn {
     pub(crate) fn parse(body: &[u8], section: Range<usize>, rows: usize) -> Result<Self> {
         let bytes = body
             .get(section.clone())
-            .ok_or(StorageError::damaged("section is out of its leaf"))?;
+            .ok_or_else(|| StorageError::damaged("section is out of its leaf"))?;
         let mut reader = ByteReader::new(bytes);
         let dictionary = match reader.u8()? {
             PLAIN => None,
@@ -155,11 +155,11 @@ impl BytesColumn {
         if state < super::column::STATE_VALUE {
             return Ok((state, &[]));
         }
-        let damaged = StorageError::damaged("value is out of its leaf");
+        let damaged = || StorageError::damaged("value is out of its leaf");
         let range = match (&chunk.values, &self.dictionary) {
             (Values::Spans(starts), _) => match starts.get(index..index + 2) {
                 Some([start, end]) => *start..*end,
-                _ => return Err(damaged),
+                _ => return Err(damaged()),
             },
             (Values::Strided { start, len }, _) => start + index * len..start + (index + 1) * len,
             (Values::Codes(codes), Some(entries)) => {
@@ -168,11 +168,11 @@ impl BytesColumn {
                     .and_then(|code| entries.get(code));
                 entry
                     .cloned()
-                    .ok_or(StorageError::damaged("value is not in the dictionary"))?
+                    .ok_or_else(|| StorageError::damaged("value is not in the dictionary"))?
             }
-            _ => return Err(damaged),
+            _ => return Err(damaged()),
         };
-        Ok((state, body.get(range).ok_or(damaged)?))
+        Ok((state, body.get(range).ok_or_else(damaged)?))
     }
 }
 

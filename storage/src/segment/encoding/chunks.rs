@@ -39,7 +39,7 @@ impl<T> Chunks<T> {
     pub(crate) fn parse(body: &[u8], section: Range<usize>, rows: usize) -> Result<Self> {
         let bytes = body
             .get(section.clone())
-            .ok_or(StorageError::damaged("section is out of its leaf"))?;
+            .ok_or_else(|| StorageError::damaged("section is out of its leaf"))?;
         let mut reader = ByteReader::new(bytes);
         let count = rows.div_ceil(CHUNK_ROWS);
         let mut chunks = Vec::with_capacity(count);
@@ -63,7 +63,9 @@ impl<T> Chunks<T> {
         Ok(Chunks { rows, chunks })
     }
 
-    /// The chunk of `row`, decoded by `decode` from its bytes and its number of rows, and the row's index in it.
+    /// The chunk of `row`, decoded by `decode` from its bytes, its number of rows and its place in `body`; and the
+    /// row's index in it.
+    #[inline]
     pub(crate) fn of_row<'a>(
         &'a self,
         body: &[u8],
@@ -71,21 +73,28 @@ impl<T> Chunks<T> {
         decode: impl FnOnce(&[u8], usize, usize) -> Result<T>,
     ) -> Result<(&'a T, usize)> {
         let index = row / CHUNK_ROWS;
+        match self.chunks.get(index).and_then(|(_, cell)| cell.get()) {
+            Some(chunk) => Ok((chunk, row % CHUNK_ROWS)),
+            None => Ok((self.decode(body, index, decode)?, row % CHUNK_ROWS)),
+        }
+    }
+
+    #[cold]
+    fn decode<'a>(
+        &'a self,
+        body: &[u8],
+        index: usize,
+        decode: impl FnOnce(&[u8], usize, usize) -> Result<T>,
+    ) -> Result<&'a T> {
         let (range, cell) = self
             .chunks
             .get(index)
-            .ok_or(StorageError::damaged("row is out of its leaf"))?;
-        if cell.get().is_none() {
-            let bytes = body
-                .get(range.clone())
-                .ok_or(StorageError::damaged("chunk is out of its leaf"))?;
-            let rows = (self.rows - index * CHUNK_ROWS).min(CHUNK_ROWS);
-            // A cell that is set already has been decoded from the same bytes.
-            let _ = cell.set(decode(bytes, rows, range.start)?);
-        }
-        let chunk = cell
-            .get()
-            .ok_or(StorageError::damaged("chunk cannot be decoded"))?;
-        Ok((chunk, row % CHUNK_ROWS))
+            .ok_or_else(|| StorageError::damaged("row is out of its leaf"))?;
+        let bytes = body
+            .get(range.clone())
+            .ok_or_else(|| StorageError::damaged("chunk is out of its leaf"))?;
+        let rows = (self.rows - index * CHUNK_ROWS).min(CHUNK_ROWS);
+        let chunk = decode(bytes, rows, range.start)?;
+        Ok(cell.get_or_init(|| chunk))
     }
 }

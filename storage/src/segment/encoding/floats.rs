@@ -122,7 +122,7 @@ pub(crate) fn decode(reader: &mut ByteReader<'_>, count: usize, width: usize) ->
                 let index = next.saturating_add(reader.size()?);
                 let place = bytes.chunks_exact_mut(width).nth(index);
                 place
-                    .ok_or(StorageError::damaged("exception is out of its chunk"))?
+                    .ok_or_else(|| StorageError::damaged("exception is out of its chunk"))?
                     .copy_from_slice(reader.take(width)?);
                 next = index + 1;
             }

@@ -7,6 +7,7 @@
 
 use super::bits::{pack, packed_len, unpack};
 use super::chunks::{encode_chunks, Chunks};
+use super::CHUNK_ROWS;
 use crate::bytes::{put_signed, put_varint, unzigzag, varint_len, zigzag, ByteReader};
 use crate::error::{Result, StorageError};
 use std::ops::Range;
@@ -33,10 +34,22 @@ pub(crate) enum Ints {
 }
 
 impl Ints {
+    #[inline]
     pub(crate) fn get(&self, index: usize) -> u64 {
         match self {
             Ints::Linear { first, step } => first.wrapping_add(step.wrapping_mul(index as u64)),
             Ints::Values(values) => values.get(index).copied().unwrap_or(0),
+        }
+    }
+
+    /// Index of the first of `count` numbers that equals `value`.
+    fn position(&self, count: usize, value: u64) -> Option<usize> {
+        match self {
+            Ints::Linear { first, step: 1 } => usize::try_from(value.wrapping_sub(*first))
+                .ok()
+                .filter(|index| *index < count),
+            Ints::Linear { .. } => (0..count).find(|index| self.get(*index) == value),
+            Ints::Values(values) => values.iter().position(|found| *found == value),
         }
     }
 
@@ -253,10 +266,10 @@ fn patch(reader: &mut ByteReader<'_>, residuals: &mut [u64], width: u32) -> Resu
         let high = reader.varint()?;
         let value = residuals
             .get_mut(index)
-            .ok_or(StorageError::damaged("patch is out of its chunk"))?;
+            .ok_or_else(|| StorageError::damaged("patch is out of its chunk"))?;
         *value |= high
             .checked_shl(width)
-            .ok_or(StorageError::damaged("patch is too wide"))?;
+            .ok_or_else(|| StorageError::damaged("patch is too wide"))?;
         next = index + 1;
     }
     Ok(())
@@ -286,15 +299,32 @@ impl IntColumn {
         Ok(IntColumn { chunks })
     }
 
+    #[inline]
     pub(crate) fn get(&self, body: &[u8], row: usize) -> Result<u64> {
         let Some(chunks) = &self.chunks else {
             return Ok(0);
         };
-        let (ints, index) = chunks.of_row(body, row, |bytes, rows, _| {
-            decode(&mut ByteReader::new(bytes), rows)
-        })?;
+        let (ints, index) = chunks.of_row(body, row, decode_chunk)?;
         Ok(ints.get(index))
     }
+
+    /// The first of `rows` rows whose number is `value`, which must not be 0.
+    pub(crate) fn position(&self, body: &[u8], rows: usize, value: u64) -> Result<Option<usize>> {
+        let Some(chunks) = &self.chunks else {
+            return Ok(None);
+        };
+        for start in (0..rows).step_by(CHUNK_ROWS) {
+            let (ints, _) = chunks.of_row(body, start, decode_chunk)?;
+            if let Some(index) = ints.position(CHUNK_ROWS.min(rows - start), value) {
+                return Ok(Some(start + index));
+            }
+        }
+        Ok(None)
+    }
+}
+
+fn decode_chunk(bytes: &[u8], rows: usize, _: usize) -> Result<Ints> {
+    decode(&mut ByteReader::new(bytes), rows)
 }
 
 #[cfg(test)]

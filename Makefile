@@ -1,0 +1,26 @@
+# make test   all checks and tests            make demo       the demonstration, on a server of its own
+# make bench  the figures, cass against heap  make demo-stop  stops the demonstration's server
+# Each installs first what the machine lacks (Debian 12, Rust, root).
+
+.PHONY: help setup test demo demo-stop demo-clean bench
+
+help:
+	@sed -n '1,3s/^# *//p' Makefile
+
+setup:
+	@scripts/setup.sh
+
+test:
+	@scripts/test.sh
+
+demo:
+	@scripts/demo.sh
+
+demo-stop:
+	@scripts/demo.sh stop
+
+demo-clean:
+	@scripts/demo.sh clean
+
+bench:
+	@scripts/bench.sh

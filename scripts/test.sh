@@ -1,0 +1,71 @@
+#!/usr/bin/env bash
+# All checks of the project, cheap ones first, up to the first failure; then a summary.
+set -euo pipefail
+# shellcheck source=scripts/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+"$CASS_ROOT/scripts/setup.sh"
+choose_places
+cd "$CASS_ROOT"
+
+LOG_DIR=$CASS_WORK/test
+mkdir -p "$LOG_DIR"
+SUMMARY=()
+PASSED=0
+FAILED=0
+
+summarise() {
+  say "Summary"
+  printf '   %s\n' "${SUMMARY[@]}"
+  printf '\n%s passed, %s failed\n' "$PASSED" "$FAILED"
+}
+
+# Sums the counts ("passed", "failed") of the closing lines that cargo's test runner printed into a log.
+count() { awk -v what="$1" '/^test result:/ { for (i = 2; i <= NF; i++) if ($i ~ "^" what) n += $(i - 1) } END { print n + 0 }' "$2"; }
+
+# step NAME COMMAND...: runs a step, keeps its output in a log as well, and closes with the summary if it fails.
+step() {
+  local name=$1 started=$SECONDS log passed failed verdict=ok
+  shift
+  log=$LOG_DIR/$(tr -c 'a-z0-9\n' '-' <<<"${name,,}").log
+  say "$name"
+  note "$*"
+  "$@" 2>&1 </dev/null | tee "$log" || verdict=FAILED
+  passed=$(count passed "$log")
+  failed=$(count failed "$log")
+  # A failing step counts as one even where its tool counts nothing.
+  [ "$verdict" = ok ] || [ "$failed" -gt 0 ] || failed=1
+  PASSED=$((PASSED + passed))
+  FAILED=$((FAILED + failed))
+  SUMMARY+=("$(printf '%-6s %5ds  %-42s %s' "$verdict" $((SECONDS - started)) "$name" \
+    "$([ $((passed + failed)) -gt 0 ] && printf '%d passed, %d failed' "$passed" "$failed")")")
+  [ "$verdict" = ok ] || {
+    summarise
+    exit 1
+  }
+}
+
+# The steps below run where `set -e` has no effect: their commands are joined by && or return.
+
+# The tests inside a server. The cluster's folder is also its socket's, so its path must be short (107 bytes)
+# and one that the server's user may write.
+tests_in_server() {
+  local place
+  place=$(as_postgres mktemp -d /var/tmp/cass-pgrx.XXXXXX) || return 1
+  rm -f "$(library_file)"
+  local verdict=0
+  cargo pgrx test pg15 --package cass --runas "$CASS_PGUSER" --pgdata "$place" || verdict=$?
+  rm -rf "$place"
+  return $verdict
+}
+
+tests_over_servers() {
+  install_library dev && cargo test --package cass-server-tests
+}
+
+step "Formatting" cargo fmt --all --check
+step "Lints" cargo clippy --workspace --all-targets -- -D warnings
+step "Storage crate" cargo test --package cass-storage
+step "Tests inside a server" tests_in_server
+step "Tests with whole servers" tests_over_servers
+summarise
