@@ -56,7 +56,7 @@ unsafe extern "C-unwind" fn plan(
         if cass_am_oid().is_none() {
             return plan_on(parameters);
         }
-        let statement = Rc::new(Statement::read(query, source));
+        let statement = keeping_sqlstate(|| Rc::new(Statement::read(query, source)));
         let parameters = if statement.has_relations() {
             statement.parameters.keep_from_folding(parameters)
         } else {
