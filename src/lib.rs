@@ -15,6 +15,7 @@ mod read;
 mod scan;
 mod segment;
 mod settings;
+mod statement;
 mod table_am;
 mod types;
 
@@ -35,6 +36,7 @@ pub extern "C-unwind" fn _PG_init() {
     scan::init();
     ddl::init();
     table_am::bulk::init();
+    statement::init();
 }
 
 /// Required by `cargo pgrx test` at the root of the crate.

@@ -119,7 +119,23 @@ unsafe extern "C-unwind" fn process_utility(
         {
             dispatch(call, tag);
         }
+        NodeTag::T_CopyStmt => copy(&call),
         _ => call.proceed(),
+    }
+}
+
+/// Notes which columns a COPY FROM lists.
+fn copy(call: &Call) {
+    // SAFETY: the caller has seen that the statement is a CopyStmt.
+    let (is_from, columns) = unsafe {
+        let statement = (*call.statement).utilityStmt.cast::<pg_sys::CopyStmt>();
+        ((*statement).is_from, nodes::names((*statement).attlist))
+    };
+    if is_from {
+        let listed = (!columns.is_empty()).then_some(columns);
+        crate::statement::copying(listed, || call.proceed());
+    } else {
+        call.proceed();
     }
 }
 

@@ -34,6 +34,15 @@ mod bare {
             old_tuple: pg_sys::HeapTuple,
             options: c_int,
         ) -> pg_sys::HeapTuple;
+
+        pub fn toast_delete_datum(relation: pg_sys::Relation, value: pg_sys::Datum, is_speculative: bool);
+
+        pub fn ExecComputeStoredGenerated(
+            target: *mut pg_sys::ResultRelInfo,
+            estate: *mut pg_sys::EState,
+            slot: *mut pg_sys::TupleTableSlot,
+            command: pg_sys::CmdType::Type,
+        );
     }
 }
 
@@ -60,6 +69,30 @@ pub unsafe fn toast_new_tuple(relation: pg_sys::Relation, tuple: pg_sys::HeapTup
     unsafe {
         pg_guard_ffi_boundary(|| bare::heap_toast_insert_or_update(relation, tuple, std::ptr::null_mut(), 0))
     }
+}
+
+/// Deletes the chunks of a value that lies in the relation's TOAST table (`src/backend/access/common/toast_internals.c`).
+///
+/// # Safety
+/// `relation` is open and writable; `pointer` is the image of an on-disk TOAST pointer of it.
+pub unsafe fn toast_delete(relation: pg_sys::Relation, pointer: &[u8]) {
+    let value = pg_sys::Datum::from(pointer.as_ptr());
+    // SAFETY: promised by the caller.
+    unsafe { pg_guard_ffi_boundary(|| bare::toast_delete_datum(relation, value, false)) }
+}
+
+/// Computes the stored generated columns of a row that is inserted (`src/backend/executor/nodeModifyTable.c`).
+///
+/// # Safety
+/// `target` and `estate` are initialised; `slot` holds a row of the target.
+pub unsafe fn compute_stored_generated(
+    target: *mut pg_sys::ResultRelInfo,
+    estate: *mut pg_sys::EState,
+    slot: *mut pg_sys::TupleTableSlot,
+) {
+    let command = pg_sys::CmdType::CMD_INSERT;
+    // SAFETY: promised by the caller.
+    unsafe { pg_guard_ffi_boundary(|| bare::ExecComputeStoredGenerated(target, estate, slot, command)) }
 }
 
 /// Sets a page's LSN (`PageSetLSN` of `bufpage.h`).

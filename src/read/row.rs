@@ -51,7 +51,11 @@ pub unsafe fn store(
     }
 }
 
-unsafe fn fill(
+/// Fills in the values of a stored row, in the current memory context; columns that are not wanted become null.
+///
+/// # Safety
+/// `descriptor` is the table's.
+pub unsafe fn fill(
     state: &TableState,
     key: &[u8],
     view: &dyn RowView,

@@ -54,6 +54,12 @@ impl<'a> LatestSegments<'a> {
         LatestSegments { state }
     }
 
+    /// Calls `work` with the newest version of `key` in the segments.
+    pub fn with_newest(&self, key: &[u8], work: impl FnOnce(&dyn RowView)) {
+        let entries = with_latest_snapshot(|snapshot| self.entries(snapshot));
+        with_newest(self.state, &entries, key, work);
+    }
+
     fn entries(&self, snapshot: pg_sys::Snapshot) -> Vec<SegmentEntry> {
         list::visible(self.state.storage_id, snapshot)
     }

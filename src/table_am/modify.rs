@@ -1,6 +1,6 @@
 //! UPDATE and DELETE of one row.
 
-use super::insert::{insert_new, open_delta_for_writing};
+use super::insert::{insert_new, open_delta_for_writing, release_replaced};
 use super::{row_ids, version};
 use crate::delta::write::{self, LockRequest, Newest, NewVersion, Refused};
 use crate::delta::Delta;
@@ -110,6 +110,7 @@ pub unsafe extern "C-unwind" fn delete(
             Verdict::Failed(result) => break result,
         };
         if store_tombstone(&target, &held) {
+            release_replaced(&state, &held);
             break pg_sys::TM_Result::TM_Ok;
         }
     });
@@ -202,9 +203,13 @@ unsafe fn update_row(
         if !stored {
             continue;
         }
-        if moves {
+        if !moves {
+            release_replaced(state, &held);
+        } else {
+            // The values are read once more before the old version gives them back.
             // SAFETY: promised by the caller.
             unsafe { insert_new(state, target.delta, &new_key, &values, new_id, target.command) };
+            release_replaced(state, &held);
         }
         point::remember(state.storage_id, new_id, &new_key);
         // SAFETY: the slot is valid; its identity is set as heapam does.

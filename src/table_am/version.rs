@@ -1,8 +1,8 @@
 //! A slot's values as a row version: large values are moved out, key columns go into the key, the rest become cells.
 
-use crate::pg::externs::toast_new_tuple;
-use crate::read::{row, TableState};
-use cass_storage::row::{RowBuilder, RowHeader, RowKind};
+use crate::pg::externs::{toast_delete, toast_new_tuple};
+use crate::read::{row, ColumnSet, TableState};
+use cass_storage::row::{Cell, EncodedRow, RowBuilder, RowHeader, RowKind, RowView};
 use pgrx::pg_sys;
 
 /// Values wider than this in all are given to the toaster (`TOAST_TUPLE_THRESHOLD` of 8 kB pages).
@@ -87,6 +87,60 @@ pub fn encode_tombstone(row_id: u64) -> Vec<u8> {
         natts: 0,
     };
     RowBuilder::new(header).encode()
+}
+
+/// Deletes the moved-out values of a version that was replaced in the delta.
+pub fn delete_moved_out(state: &TableState, replaced: &[u8]) {
+    let version = match EncodedRow::parse(replaced) {
+        Ok(version) => version,
+        Err(error) => state.raise(&error),
+    };
+    for (index, column) in state.table.columns.iter().enumerate() {
+        if column.type_len != -1 {
+            continue;
+        }
+        match version.cell(index as u16 + 1) {
+            // SAFETY: the image is one that the toaster wrote into a row of this table.
+            Ok(Cell::External(image)) if is_on_disk(image) => unsafe { toast_delete(state.rel, image) },
+            Ok(_) => {}
+            Err(error) => state.raise(&error),
+        }
+    }
+}
+
+/// Whether a varlena's image is a pointer into a TOAST table (`VARATT_IS_EXTERNAL_ONDISK`).
+pub fn is_on_disk(image: &[u8]) -> bool {
+    matches!(image, [1, tag, ..] if u32::from(*tag) == pg_sys::vartag_external::VARTAG_ONDISK)
+}
+
+/// Gives the columns `unnamed` of the row in `slot` the values of an older version.
+///
+/// # Safety
+/// `slot` is a virtual slot that holds a row of the table.
+pub unsafe fn complete(
+    state: &TableState,
+    slot: *mut pg_sys::TupleTableSlot,
+    unnamed: &[u16],
+    key: &[u8],
+    older: &dyn RowView,
+) {
+    // SAFETY: promised by the caller. All values are copied before the slot gives its memory back.
+    unsafe {
+        let table = (*slot).tts_tableOid;
+        let mut values = Values::of_slot(slot);
+        let wanted = (1..=values.values.len() as u16).map(|attnum| unnamed.contains(&attnum)).collect();
+        let mut old = Values { values: values.values.clone(), nulls: vec![true; values.nulls.len()] };
+        let descriptor = (*slot).tts_tupleDescriptor;
+        row::fill(state, key, older, &ColumnSet::Some(wanted), descriptor, &mut old.values, &mut old.nulls);
+        for attnum in unnamed {
+            let index = usize::from(*attnum) - 1;
+            (values.values[index], values.nulls[index]) = (old.values[index], old.nulls[index]);
+        }
+        let tuple = pg_sys::heap_form_tuple(descriptor, values.values.as_mut_ptr(), values.nulls.as_mut_ptr());
+        pg_sys::ExecForceStoreHeapTuple(tuple, slot, false);
+        pg_sys::ExecMaterializeSlot(slot);
+        (*slot).tts_tableOid = table;
+    }
 }
 
 /// Compresses and moves out large values, and brings in values that lie in another table's TOAST table.

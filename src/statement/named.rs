@@ -1,0 +1,106 @@
+//! Which columns the running INSERT or COPY names.
+//!
+//! A column with a DEFAULT, an identity or a generated one counts as named: it has a value. The others keep what the row
+//! had before, as Cassandra's cells do.
+
+use super::{Kind, STACK};
+use crate::read::TableState;
+use pgrx::pg_sys;
+use std::rc::Rc;
+
+/// Attribute numbers in a `Bitmapset` start here (`FirstLowInvalidHeapAttributeNumber`).
+const FIRST_LOW_INVALID: i32 = pg_sys::FirstLowInvalidHeapAttributeNumber;
+
+/// The columns of an open table that the statement on top of the stack does not name.
+pub fn unnamed_columns(state: &TableState) -> Rc<[u16]> {
+    // SAFETY: the table is open.
+    let oid = unsafe { (*state.rel).rd_id };
+    STACK.with_borrow_mut(|stack| {
+        let Some(running) = stack.last_mut() else { return Rc::from([]) };
+        if let Some((_, known)) = running.unnamed.iter().find(|(table, _)| *table == oid) {
+            return known.clone();
+        }
+        // SAFETY: a statement on the stack is running, so its description is alive.
+        let unnamed: Rc<[u16]> = unsafe {
+            match &running.kind {
+                Kind::Query(query) => of_query(state, *query),
+                Kind::Copy(None) => Rc::from([]),
+                Kind::Copy(Some(columns)) => {
+                    missing(state, |attribute| columns.iter().any(|name| *name == attribute_name(attribute)))
+                }
+            }
+        };
+        running.unnamed.push((oid, unnamed.clone()));
+        unnamed
+    })
+}
+
+unsafe fn of_query(state: &TableState, query: *mut pg_sys::QueryDesc) -> Rc<[u16]> {
+    // SAFETY: the query is running, so its state is alive; its result relations are open.
+    unsafe {
+        let estate = (*query).estate;
+        if estate.is_null() || (*query).operation == pg_sys::CmdType::CMD_UPDATE {
+            return Rc::from([]);
+        }
+        let opened = pgrx::PgList::<pg_sys::ResultRelInfo>::from_pg((*estate).es_opened_result_relations);
+        let routed = pgrx::PgList::<pg_sys::ResultRelInfo>::from_pg((*estate).es_tuple_routing_result_relations);
+        let target = opened
+            .iter_ptr()
+            .chain(routed.iter_ptr())
+            .find(|relation| (*(*(*relation)).ri_RelationDesc).rd_id == (*state.rel).rd_id);
+        let Some(target) = target else { return Rc::from([]) };
+        let inserted = pg_sys::ExecGetInsertedCols(target, estate);
+        if inserted.is_null() {
+            return Rc::from([]);
+        }
+        missing(state, |attribute| {
+            pg_sys::bms_is_member(i32::from(attribute.attnum) - FIRST_LOW_INVALID, inserted)
+        })
+    }
+}
+
+/// The columns without a value of their own that `is_named` does not know.
+unsafe fn missing(state: &TableState, is_named: impl Fn(&pg_sys::FormData_pg_attribute) -> bool) -> Rc<[u16]> {
+    // SAFETY: the descriptor of an open table has `natts` attributes.
+    let attributes = unsafe {
+        let descriptor = (*state.rel).rd_att;
+        std::slice::from_raw_parts((*descriptor).attrs.as_ptr(), (*descriptor).natts as usize)
+    };
+    attributes
+        .iter()
+        .filter(|attribute| {
+            let has_value = attribute.atthasdef || attribute.attidentity != 0 || attribute.attgenerated != 0;
+            let in_key = state.key.as_ref().is_some_and(|key| key.is_key_column(attribute.attnum));
+            !attribute.attisdropped && !has_value && !in_key && !is_named(attribute)
+        })
+        .map(|attribute| attribute.attnum.unsigned_abs())
+        .collect()
+}
+
+fn attribute_name(attribute: &pg_sys::FormData_pg_attribute) -> String {
+    // SAFETY: a name in the catalogs is NUL-terminated.
+    unsafe { std::ffi::CStr::from_ptr(attribute.attname.data.as_ptr()).to_string_lossy().into_owned() }
+}
+
+/// Computes generated columns and checks constraints again, after a row was completed from its older version.
+///
+/// # Safety
+/// `slot` holds a row of the table.
+pub unsafe fn check_completed_row(rel: pg_sys::Relation, slot: *mut pg_sys::TupleTableSlot) {
+    // SAFETY: the relation is open; what is made here is freed here.
+    unsafe {
+        let constraints = (*(*rel).rd_att).constr;
+        if constraints.is_null() {
+            return;
+        }
+        let estate = pg_sys::CreateExecutorState();
+        let mut target = pg_sys::ResultRelInfo::default();
+        pg_sys::InitResultRelInfo(&mut target, rel, 0, std::ptr::null_mut(), 0);
+        target.type_ = pg_sys::NodeTag::T_ResultRelInfo;
+        if (*constraints).has_generated_stored {
+            crate::pg::externs::compute_stored_generated(&mut target, estate, slot);
+        }
+        pg_sys::ExecConstraints(&mut target, slot, estate);
+        pg_sys::FreeExecutorState(estate);
+    }
+}
