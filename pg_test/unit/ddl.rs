@@ -4,7 +4,7 @@
 mod tests {
     use pgrx::prelude::*;
 
-    use crate::unit_tests::support::{error_of, run, sqlstate_of, text, value};
+    use crate::unit_tests::support::{error_of, own_schema, run, sqlstate_of, text, value};
 
     /// Access method and definition of a table's primary key, as `\d` shows it.
     fn key_of(table: &str) -> String {
@@ -17,7 +17,7 @@ mod tests {
 
     fn access_method(table: &str) -> String {
         text(&format!(
-            "SELECT amname FROM pg_class c JOIN pg_am m ON m.oid = c.relam WHERE c.oid = '{table}'::regclass"
+            "SELECT amname::text FROM pg_class c JOIN pg_am m ON m.oid = c.relam WHERE c.oid = '{table}'::regclass"
         ))
     }
 
@@ -26,6 +26,7 @@ mod tests {
 
     #[pg_test]
     fn a_table_level_key_is_cass_key_and_carries_the_options() {
+        own_schema();
         run(
             "CREATE TABLE t (a int, b int, c int, d int, PRIMARY KEY (a, b, c)) USING cass \
              WITH (partition_key = 'a, b', clustering_order = 'c DESC', fillfactor = 70)",
@@ -39,12 +40,14 @@ mod tests {
 
     #[pg_test]
     fn a_column_level_key_is_cass_key() {
+        own_schema();
         run("CREATE TABLE t (a int PRIMARY KEY, b int) USING cass");
         assert_eq!(key_of("t"), "cass_key (a) WITH (partition_key=a)");
     }
 
     #[pg_test]
     fn options_in_the_constraint_do_the_same_as_options_of_the_table() {
+        own_schema();
         run(
             "CREATE TABLE t (a int, b int, c int, PRIMARY KEY (a, b, c) \
              WITH (partition_key = 'a, b', clustering_order = 'c desc')) USING cass",
@@ -54,7 +57,8 @@ mod tests {
 
     #[pg_test]
     fn defaults_are_stored_with_the_key() {
-        run("CREATE TABLE t (a int, b int, c int, PRIMARY KEY (a, b, c)) USING cass WITH (insert = row)");
+        own_schema();
+        run("CREATE TABLE t (a int, b int, c int, PRIMARY KEY (a, b, c)) USING cass WITH (insert = 'row')");
         assert_eq!(
             key_of("t"),
             "cass_key (a, b, c) WITH (partition_key=a, clustering_order='b ASC, c ASC', insert='row')"
@@ -63,6 +67,7 @@ mod tests {
 
     #[pg_test]
     fn column_names_in_options_are_sql_identifiers() {
+        own_schema();
         run(
             r#"CREATE TABLE t ("A,""b" int, "B" int, c int, PRIMARY KEY ("A,""b", "B", c)) USING cass
                WITH (partition_key = '"A,""b" , "B"', clustering_order = 'C DESC')"#,
@@ -75,6 +80,7 @@ mod tests {
 
     #[pg_test]
     fn the_default_access_method_works_like_using() {
+        own_schema();
         run("SET LOCAL default_table_access_method = cass");
         run("CREATE TABLE t (a int, b int, PRIMARY KEY (a, b)) WITH (partition_key = 'a, b')");
         assert_eq!(key_of("t"), "cass_key (a, b) WITH (partition_key='a, b')");
@@ -82,6 +88,7 @@ mod tests {
 
     #[pg_test]
     fn a_restored_dump_gets_its_key_after_its_rows() {
+        own_schema();
         run(
             "SET LOCAL default_table_access_method = cass; SET LOCAL client_min_messages = warning",
         );
@@ -95,6 +102,7 @@ mod tests {
 
     #[pg_test]
     fn a_key_added_with_a_column_is_cass_key() {
+        own_schema();
         run("CREATE TABLE t (b int) USING cass");
         run("ALTER TABLE t ADD COLUMN a int PRIMARY KEY, ADD COLUMN c int");
         assert_eq!(key_of("t"), "cass_key (a) WITH (partition_key=a)");
@@ -102,6 +110,7 @@ mod tests {
 
     #[pg_test]
     fn options_set_beside_a_new_key_go_to_the_key() {
+        own_schema();
         run("CREATE TABLE t (a int, b int, c int) USING cass");
         run("ALTER TABLE t ADD PRIMARY KEY (a, b, c), SET (partition_key = 'a, b', clustering_order = 'c DESC')");
         assert_eq!(key_of("t"), WHOLE);
@@ -109,6 +118,7 @@ mod tests {
 
     #[pg_test]
     fn if_not_exists_leaves_an_existing_table_alone() {
+        own_schema();
         run("CREATE TABLE t (a int PRIMARY KEY) USING heap");
         run("CREATE TABLE IF NOT EXISTS t (a int, b int, PRIMARY KEY (a, b)) USING cass WITH (partition_key = 'a')");
         assert_eq!(key_of("t"), "btree (a)");
@@ -118,6 +128,7 @@ mod tests {
 
     #[pg_test]
     fn tables_of_create_schema_have_the_key_of_their_access_method() {
+        own_schema();
         run("CREATE SCHEMA s CREATE TABLE t (a int PRIMARY KEY) USING cass CREATE TABLE u (a int PRIMARY KEY)");
         assert_eq!(key_of("s.t"), "cass_key (a) WITH (partition_key=a)");
         assert_eq!(key_of("s.u"), "btree (a)");
@@ -125,12 +136,14 @@ mod tests {
 
     #[pg_test]
     fn a_temporary_table_may_be_cass() {
+        own_schema();
         run("CREATE TEMP TABLE t (a int PRIMARY KEY) USING cass ON COMMIT DROP");
         assert_eq!(key_of("t"), "cass_key (a) WITH (partition_key=a)");
     }
 
     #[pg_test]
     fn identity_and_generated_columns_may_be_in_the_key() {
+        own_schema();
         run("CREATE TABLE t (a int GENERATED ALWAYS AS IDENTITY, v int NOT NULL, \
              g int GENERATED ALWAYS AS (v * 2) STORED, PRIMARY KEY (a, g)) USING cass WITH (clustering_order = 'g DESC')");
         assert_eq!(
@@ -141,6 +154,7 @@ mod tests {
 
     #[pg_test]
     fn a_domain_over_a_key_type_may_be_in_the_key() {
+        own_schema();
         run("CREATE DOMAIN positive AS numeric(8, 2) CHECK (value > 0)");
         run("CREATE TABLE t (a positive PRIMARY KEY) USING cass");
         assert_eq!(key_of("t"), "cass_key (a) WITH (partition_key=a)");
@@ -148,6 +162,7 @@ mod tests {
 
     #[pg_test]
     fn every_key_type_has_an_operator_class() {
+        own_schema();
         for key_type in [
             "smallint",
             "int",
@@ -191,6 +206,7 @@ mod tests {
 
     #[pg_test]
     fn like_a_heap_table_makes_a_cass_key_on_a_cass_table() {
+        own_schema();
         run("CREATE TABLE h (a int, b int, PRIMARY KEY (a, b) WITH (fillfactor = 70))");
         run("CREATE TABLE t (LIKE h INCLUDING ALL) USING cass");
         assert_eq!(
@@ -203,6 +219,7 @@ mod tests {
 
     #[pg_test]
     fn like_a_cass_table_makes_a_btree_on_a_heap_table() {
+        own_schema();
         run("CREATE TABLE t (a int, b int, PRIMARY KEY (a, b)) USING cass WITH (clustering_order = 'b DESC')");
         run("CREATE TABLE h (LIKE t INCLUDING ALL)");
         assert_eq!(
@@ -213,6 +230,7 @@ mod tests {
 
     #[pg_test]
     fn like_a_cass_table_copies_key_and_options_to_a_cass_table() {
+        own_schema();
         run(
             "CREATE TABLE t (a int, b int, c int, PRIMARY KEY (a, b, c)) USING cass \
              WITH (partition_key = 'a, b', clustering_order = 'c DESC')",
@@ -228,6 +246,7 @@ mod tests {
 
     #[pg_test]
     fn create_table_as_makes_a_table_without_key() {
+        own_schema();
         run("CREATE TABLE t USING cass AS SELECT 1 AS a, 2 AS b");
         assert_eq!(access_method("t"), "cass");
         assert_eq!(
@@ -238,6 +257,7 @@ mod tests {
 
     #[pg_test]
     fn set_access_method_converts_table_and_key_and_back() {
+        own_schema();
         run("CREATE TABLE t (a int, b int, c int, v text, CONSTRAINT k PRIMARY KEY (a, b, c), UNIQUE (v))");
         run("COMMENT ON CONSTRAINT k ON t IS 'of the constraint'");
         run("COMMENT ON INDEX k IS 'of the index'");
@@ -261,6 +281,7 @@ mod tests {
 
     #[pg_test]
     fn set_access_method_may_bring_another_key() {
+        own_schema();
         run("CREATE TABLE t (a int, b int, CONSTRAINT old PRIMARY KEY (a))");
         run("ALTER TABLE t DROP CONSTRAINT old, ADD CONSTRAINT new PRIMARY KEY (b, a), SET ACCESS METHOD cass, \
              SET (clustering_order = 'a DESC')");
@@ -272,6 +293,7 @@ mod tests {
 
     #[pg_test]
     fn a_table_without_key_becomes_cass_without_key() {
+        own_schema();
         run("CREATE TABLE t (a int)");
         run("ALTER TABLE t SET ACCESS METHOD cass");
         assert_eq!(access_method("t"), "cass");
@@ -284,6 +306,7 @@ mod tests {
 
     #[pg_test]
     fn renaming_a_column_renames_it_in_the_options() {
+        own_schema();
         run(
             "CREATE TABLE t (a int, b int, c int, PRIMARY KEY (a, b, c)) USING cass \
              WITH (partition_key = 'a, b', clustering_order = 'c DESC')",
@@ -298,6 +321,7 @@ mod tests {
 
     #[pg_test]
     fn renaming_an_attribute_of_a_type_renames_it_in_the_options() {
+        own_schema();
         run("CREATE TYPE r AS (a int, b int)");
         run("CREATE TABLE t OF r (PRIMARY KEY (a, b)) USING cass WITH (clustering_order = 'b DESC')");
         run("ALTER TYPE r RENAME ATTRIBUTE a TO x CASCADE");
@@ -309,6 +333,7 @@ mod tests {
 
     #[pg_test]
     fn set_and_reset_reach_the_key_and_leave_the_tables_own_options() {
+        own_schema();
         run("CREATE TABLE t (a int PRIMARY KEY) USING cass");
         run("ALTER TABLE t SET (insert = 'row', compaction = 'unified', autovacuum_enabled = false)");
         assert_eq!(
@@ -334,6 +359,7 @@ mod tests {
 
     #[pg_test]
     fn other_indexes_keep_their_access_methods() {
+        own_schema();
         run("CREATE TABLE t (a int PRIMARY KEY, b int UNIQUE, c text) USING cass");
         run("CREATE INDEX ON t USING hash (c); CREATE INDEX ON t (c, b)");
         assert_eq!(
@@ -345,6 +371,7 @@ mod tests {
 
     #[pg_test]
     fn reindex_keeps_the_key() {
+        own_schema();
         run("CREATE TABLE t (a int, b int, PRIMARY KEY (a, b)) USING cass WITH (clustering_order = 'b DESC')");
         run("REINDEX TABLE t; REINDEX INDEX t_pkey");
         assert_eq!(
@@ -355,6 +382,7 @@ mod tests {
 
     #[pg_test]
     fn a_change_of_a_setting_plans_anew() {
+        own_schema();
         for (setting, setting_value) in [
             ("cass.enforcement", "off"),
             ("cass.on_refusal", "log"),
@@ -375,6 +403,7 @@ mod tests {
 
     #[pg_test]
     fn the_planner_proves_uniqueness_by_the_key_but_never_scans_it() {
+        own_schema();
         run("CREATE TABLE t (a int PRIMARY KEY, b int) USING cass");
         run("CREATE TABLE h (a int)");
         run("SET LOCAL enable_seqscan = off; SET LOCAL cass.enforcement = off");
@@ -394,6 +423,7 @@ mod tests {
 
     #[pg_test]
     fn functional_dependency_on_the_key_holds() {
+        own_schema();
         run("CREATE TABLE t (a int PRIMARY KEY, b int) USING cass");
         assert_eq!(error_of("SELECT a, b FROM t GROUP BY a"), "no error");
     }

@@ -5,7 +5,7 @@
 mod tests {
     use pgrx::prelude::*;
 
-    use crate::unit_tests::support::{error_of, run};
+    use crate::unit_tests::support::{error_of, own_schema, run};
 
     /// Asserts that a statement fails with this SQLSTATE and words, and that it has a hint.
     fn refused(sql: &str, sqlstate: &str, words: &str) {
@@ -17,6 +17,7 @@ mod tests {
 
     #[pg_test]
     fn partition_key_must_name_the_leading_columns_of_the_key_in_order() {
+        own_schema();
         let create = |option: &str| {
             format!("CREATE TABLE t (a int, b int, c int, PRIMARY KEY (a, b, c)) USING cass WITH (partition_key = '{option}')")
         };
@@ -33,6 +34,7 @@ mod tests {
 
     #[pg_test]
     fn clustering_order_must_name_clustering_columns_in_key_order() {
+        own_schema();
         let create = |option: &str| {
             format!("CREATE TABLE t (a int, b int, c int, v int, PRIMARY KEY (a, b, c)) USING cass WITH (clustering_order = '{option}')")
         };
@@ -61,6 +63,7 @@ mod tests {
 
     #[pg_test]
     fn unknown_options_and_values_are_refused() {
+        own_schema();
         let create =
             |option: &str| format!("CREATE TABLE t (a int PRIMARY KEY) USING cass WITH ({option})");
         refused(
@@ -100,6 +103,7 @@ mod tests {
 
     #[pg_test]
     fn an_option_given_to_table_and_key_is_refused() {
+        own_schema();
         refused(
             "CREATE TABLE t (a int, PRIMARY KEY (a) WITH (partition_key = a)) USING cass WITH (partition_key = a)",
             "42601",
@@ -109,6 +113,7 @@ mod tests {
 
     #[pg_test]
     fn options_without_a_primary_key_are_refused() {
+        own_schema();
         let words = "option \"partition_key\" needs a primary key";
         refused(
             "CREATE TABLE t (a int) USING cass WITH (partition_key = 'a')",
@@ -136,6 +141,7 @@ mod tests {
 
     #[pg_test]
     fn types_without_bytes_of_their_order_are_refused_in_a_key() {
+        own_schema();
         run("CREATE TYPE colour AS ENUM ('red'); CREATE TABLE u (b int) USING cass; CREATE TABLE h (a json[], b int)");
         for key_type in [
             "jsonb", "json", "int[]", "interval", "cidr", "char(3)", "oid", "point", "colour",
@@ -168,6 +174,7 @@ mod tests {
 
     #[pg_test]
     fn columns_whose_equality_is_wider_than_their_bytes_are_refused() {
+        own_schema();
         refused(
             "CREATE TABLE t (a numeric PRIMARY KEY) USING cass",
             "0A000",
@@ -184,6 +191,7 @@ mod tests {
 
     #[pg_test]
     fn deferrable_and_including_keys_are_refused() {
+        own_schema();
         run("CREATE TABLE u (a int, b int) USING cass");
         run("CREATE TABLE h (a int PRIMARY KEY DEFERRABLE); CREATE TABLE i (a int, b int, PRIMARY KEY (a) INCLUDE (b))");
         let deferrable = "cannot be deferrable";
@@ -214,6 +222,7 @@ mod tests {
 
     #[pg_test]
     fn a_key_made_from_an_index_is_refused() {
+        own_schema();
         run("CREATE TABLE t (a int NOT NULL) USING cass; CREATE UNIQUE INDEX i ON t (a)");
         refused(
             "ALTER TABLE t ADD PRIMARY KEY USING INDEX i",
@@ -224,6 +233,7 @@ mod tests {
 
     #[pg_test]
     fn cass_key_is_refused_wherever_it_is_not_a_cass_tables_primary_key() {
+        own_schema();
         run("CREATE TABLE h (a int); CREATE TABLE t (a int PRIMARY KEY, b int) USING cass");
         for statement in [
             "CREATE INDEX ON h USING cass_key (a)",
@@ -241,6 +251,7 @@ mod tests {
 
     #[pg_test]
     fn dropping_the_key_is_refused() {
+        own_schema();
         run("CREATE TABLE t (a int, b int, PRIMARY KEY (a)) USING cass");
         let words = "cannot drop the primary key of table \"t\"";
         refused("ALTER TABLE t DROP CONSTRAINT t_pkey", "0A000", words);
@@ -263,8 +274,9 @@ mod tests {
 
     #[pg_test]
     fn dropping_a_key_column_is_refused_on_every_path() {
-        run("CREATE SCHEMA s; CREATE DOMAIN s.d AS int; CREATE TYPE r AS (a int, b int)");
-        run("CREATE TABLE t (a s.d PRIMARY KEY, b int) USING cass; CREATE TABLE u OF r (PRIMARY KEY (a)) USING cass");
+        own_schema();
+        run("CREATE SCHEMA doomed; CREATE DOMAIN doomed.d AS int; CREATE TYPE r AS (a int, b int)");
+        run("CREATE TABLE t (a doomed.d PRIMARY KEY, b int) USING cass; CREATE TABLE u OF r (PRIMARY KEY (a)) USING cass");
         refused(
             "ALTER TABLE t DROP COLUMN a",
             "0A000",
@@ -276,14 +288,15 @@ mod tests {
             "cannot drop column \"a\"",
         );
         let words = "cannot drop the primary key of table";
-        refused("DROP DOMAIN s.d CASCADE", "0A000", words);
-        refused("DROP SCHEMA s CASCADE", "0A000", words);
+        refused("DROP DOMAIN doomed.d CASCADE", "0A000", words);
+        refused("DROP SCHEMA doomed CASCADE", "0A000", words);
         refused("ALTER TYPE r DROP ATTRIBUTE a CASCADE", "0A000", words);
-        run("ALTER TABLE t DROP COLUMN b; DROP TABLE t; DROP SCHEMA s CASCADE");
+        run("ALTER TABLE t DROP COLUMN b; DROP TABLE t; DROP SCHEMA doomed CASCADE");
     }
 
     #[pg_test]
     fn retyping_a_key_column_is_refused_on_every_path() {
+        own_schema();
         run("CREATE TYPE r AS (a int, b int)");
         run("CREATE TABLE t (a int PRIMARY KEY, b int) USING cass; CREATE TABLE u OF r (PRIMARY KEY (a)) USING cass");
         let words = "cannot change the type of column \"a\"";
@@ -300,6 +313,7 @@ mod tests {
 
     #[pg_test]
     fn changing_the_partition_key_in_place_is_refused() {
+        own_schema();
         run("CREATE TABLE t (a int, b int, PRIMARY KEY (a, b)) USING cass WITH (clustering_order = 'b DESC')");
         let words = "cannot change the partition key or the clustering order of a table in place";
         for change in [
@@ -315,6 +329,7 @@ mod tests {
 
     #[pg_test]
     fn unlogged_is_refused() {
+        own_schema();
         run("CREATE TABLE t (a int PRIMARY KEY) USING cass; CREATE UNLOGGED TABLE h (a int PRIMARY KEY)");
         refused(
             "CREATE UNLOGGED TABLE u (a int PRIMARY KEY) USING cass",
@@ -340,6 +355,7 @@ mod tests {
 
     #[pg_test]
     fn inheritance_and_partitions_are_refused() {
+        own_schema();
         run("CREATE TABLE t (a int NOT NULL, b int, PRIMARY KEY (a)) USING cass; CREATE TABLE c (a int NOT NULL, b int)");
         run("CREATE TABLE p (a int PRIMARY KEY, b int) PARTITION BY RANGE (a); CREATE TABLE q (a int NOT NULL, b int) PARTITION BY RANGE (a)");
         run("CREATE TABLE heir () INHERITS (c)");
@@ -369,6 +385,7 @@ mod tests {
 
     #[pg_test]
     fn foreign_keys_that_reference_a_cass_table_are_refused() {
+        own_schema();
         run("CREATE TABLE t (a int PRIMARY KEY, b int UNIQUE) USING cass; CREATE TABLE h (a int PRIMARY KEY)");
         run("CREATE TABLE r (a int REFERENCES h, PRIMARY KEY (a)) USING cass");
         let words = "a foreign key cannot reference cass table";
@@ -386,6 +403,7 @@ mod tests {
 
     #[pg_test]
     fn brin_indexes_are_refused() {
+        own_schema();
         run("CREATE TABLE t (a int PRIMARY KEY, b int) USING cass; CREATE TABLE h (a int PRIMARY KEY)");
         run("CREATE INDEX ON h USING brin (a)");
         refused(
@@ -402,6 +420,7 @@ mod tests {
 
     #[pg_test]
     fn materialized_views_are_refused() {
+        own_schema();
         run("CREATE MATERIALIZED VIEW h AS SELECT 1 AS a");
         let words = "a materialized view cannot use access method cass";
         refused(
@@ -424,6 +443,7 @@ mod tests {
 
     #[pg_test]
     fn publishing_a_cass_table_by_name_is_refused() {
+        own_schema();
         run("CREATE TABLE t (a int PRIMARY KEY) USING cass; CREATE TABLE h (a int PRIMARY KEY)");
         run("CREATE PUBLICATION p FOR TABLE h");
         refused(

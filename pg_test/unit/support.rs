@@ -9,6 +9,14 @@ pub fn run(sql: &str) {
     }
 }
 
+/// Gives the test a schema of its own, so that tests running at once do not wait for each other's names.
+pub fn own_schema() {
+    let schema = format!("own_{}", text("SELECT pg_backend_pid()::text"));
+    run(&format!(
+        "CREATE SCHEMA {schema}; SET LOCAL search_path = {schema}, public"
+    ));
+}
+
 /// The one value that a query gives.
 pub fn value<T: FromDatum + IntoDatum>(sql: &str) -> Option<T> {
     match Spi::get_one::<T>(sql) {

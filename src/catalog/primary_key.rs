@@ -18,8 +18,6 @@ pub struct PrimaryKey {
     pub constraint: Oid,
     /// The constraint's name, which is the index's too.
     pub name: String,
-    /// Access method of the index.
-    pub access_method: Oid,
     /// Numbers of its columns, in key order.
     pub attnums: Vec<i16>,
     /// Names of its columns, in key order.
@@ -67,7 +65,6 @@ fn read(table: Oid, index: Oid) -> Option<PrimaryKey> {
         index,
         constraint,
         name,
-        access_method: with_class_row(index, |form| form.relam)?,
         columns: attnums
             .iter()
             .map(|attnum| column_name(table, *attnum))

@@ -6,8 +6,8 @@ use pgrx::pg_sys::{self, AlterTableType, ConstrType, NodeTag, ObjectType, Oid};
 use pgrx::Spi;
 
 use super::frame::{self, Statement};
-use super::utility::Call;
-use super::{conversion, key_index, nodes, object_access, option_list};
+use super::utility::{Call, Remainder};
+use super::{conversion, create_table, key_index, nodes, option_list};
 use crate::catalog;
 use crate::catalog::access_method::{KEY_ACCESS_METHOD, TABLE_ACCESS_METHOD};
 use crate::catalog::identifier::{owned, quote};
@@ -15,27 +15,26 @@ use crate::catalog::primary_key::{self, relation_name, PrimaryKey};
 use crate::error::{keeping_sqlstate, Report};
 
 /// ALTER TABLE, ALTER INDEX, ALTER TYPE of a composite type, and others of the same shape.
-pub(super) fn alter(mut call: Call) {
+pub(super) fn alter(mut call: Call) -> Remainder {
     let statement: *mut pg_sys::AlterTableStmt = call.take_copy();
-    frame::run(Statement::Other, Vec::new(), || {
-        // SAFETY: the hook dispatches by the node's tag, and the copy is ours to change.
-        unsafe {
-            match (*statement).objtype {
-                ObjectType::OBJECT_TABLE
-                | ObjectType::OBJECT_INDEX
-                | ObjectType::OBJECT_MATVIEW => {
-                    let lock = pg_sys::AlterTableGetLockLevel((*statement).cmds);
-                    let relid = pg_sys::AlterTableLookupRelation(statement, lock);
-                    if relid == Oid::INVALID {
-                        call.proceed();
-                    } else {
-                        alter_relation(&call, statement, relid);
-                    }
+    // SAFETY: the hook dispatches by the node's tag, and the copy is ours to change.
+    unsafe {
+        match (*statement).objtype {
+            ObjectType::OBJECT_TABLE | ObjectType::OBJECT_INDEX | ObjectType::OBJECT_MATVIEW => {
+                let lock = pg_sys::AlterTableGetLockLevel((*statement).cmds);
+                match pg_sys::AlterTableLookupRelation(statement, lock) {
+                    Oid::INVALID => Remainder::Run,
+                    relid => alter_relation(&call, statement, relid),
                 }
-                _ => call.proceed(),
             }
+            // Its columns are those of the tables made of it.
+            ObjectType::OBJECT_TYPE => {
+                frame::run(Statement::Other, Vec::new(), || call.proceed());
+                Remainder::Nothing
+            }
+            _ => Remainder::Run,
         }
-    });
+    }
 }
 
 /// What a statement does to access methods, as seen from cass.
@@ -48,29 +47,31 @@ enum Change {
 
 /// # Safety
 /// `statement` is in memory of our own and names the relation, which is locked.
-unsafe fn alter_relation(call: &Call, statement: *mut pg_sys::AlterTableStmt, relid: Oid) {
+unsafe fn alter_relation(
+    call: &Call,
+    statement: *mut pg_sys::AlterTableStmt,
+    relid: Oid,
+) -> Remainder {
     // SAFETY: the caller vouches for the statement, whose commands are AlterTableCmd.
     unsafe {
         let commands = nodes::members::<pg_sys::AlterTableCmd>((*statement).cmds);
         refuse_foreign_keys(&commands);
         let is_cass = catalog::is_cass_oid(relid);
-        match (is_cass, change(&commands, is_cass)) {
-            (_, Change::ToCass) => conversion::to_cass(call, statement, relid),
-            (true, Change::FromCass) => {
-                refuse_key_changes(relid, &commands);
-                conversion::from_cass(call, statement, relid);
+        let change = change(&commands, is_cass);
+        if is_cass {
+            refuse_key_changes(relid, &commands);
+        } else if change == Change::None {
+            if catalog::is_cass_key_oid(relid) {
+                check_index_options(relid, &commands);
             }
-            (true, _) => {
-                refuse_key_changes(relid, &commands);
-                alter_cass_table(call, statement, relid);
-            }
-            (false, _) => {
-                if catalog::is_cass_key_oid(relid) {
-                    check_index_options(relid, &commands);
-                }
-                call.proceed();
-            }
+            return Remainder::Run;
         }
+        frame::run(Statement::Other, Vec::new(), || match change {
+            Change::ToCass => conversion::to_cass(call, statement, relid),
+            Change::FromCass => conversion::from_cass(call, statement, relid),
+            Change::None => alter_cass_table(call, statement, relid),
+        });
+        Remainder::Nothing
     }
 }
 
@@ -277,7 +278,7 @@ unsafe fn alter_cass_table(call: &Call, statement: *mut pg_sys::AlterTableStmt, 
             (**command).subtype == AlterTableType::AT_SetUnLogged
         };
         if commands.iter().any(unlogs) {
-            object_access::refuse_unlogged(table);
+            create_table::refuse_unlogged(&relation_name(table));
         }
         let changes = take_options(&mut commands);
         let mut set = changes.set;

@@ -234,7 +234,7 @@ fn check_convertible(table: Oid) {
     }
     let persistence = access_method::with_class_row(table, |form| form.relpersistence as u8);
     if persistence == Some(pg_sys::RELPERSISTENCE_UNLOGGED) {
-        object_access::refuse_unlogged(table);
+        create_table::refuse_unlogged(&relation_name(table));
     }
     let name = quote(&relation_name(table));
     let referenced = count(&format!(

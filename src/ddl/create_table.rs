@@ -5,7 +5,7 @@ use std::ffi::CStr;
 use pgrx::pg_sys::{self, ObjectType};
 
 use super::frame::{self, Outcome, Statement};
-use super::utility::Call;
+use super::utility::{Call, Remainder};
 use super::{key_index, nodes, option_list};
 use crate::catalog::access_method::{KEY_ACCESS_METHOD, TABLE_ACCESS_METHOD};
 use crate::catalog::identifier::{owned, quote};
@@ -29,31 +29,34 @@ unsafe fn names_cass(name: *const std::ffi::c_char) -> bool {
 }
 
 /// CREATE TABLE.
-pub(super) fn create(mut call: Call) {
+pub(super) fn create(mut call: Call) -> Remainder {
     let statement: *mut pg_sys::CreateStmt = call.take_copy();
     // SAFETY: the hook dispatches by the node's tag.
     let options = unsafe {
         // A partitioned table has no access method, whatever the default is.
         if !(*statement).partspec.is_null() || !names_cass((*statement).accessMethod) {
-            return call.proceed();
+            return Remainder::Run;
         }
+        check_logged((*statement).relation);
         let (rest, options) = option_list::split((*statement).options);
         (*statement).options = rest;
         options
     };
     let outcome = frame::run(Statement::CreateTable, options, || call.proceed());
     report_missing_key(&outcome);
+    Remainder::Nothing
 }
 
 /// CREATE TABLE AS, SELECT INTO.
-pub(super) fn create_as(mut call: Call) {
+pub(super) fn create_as(mut call: Call) -> Remainder {
     let statement: *mut pg_sys::CreateTableAsStmt = call.take_copy();
     // SAFETY: the hook dispatches by the node's tag; a CREATE TABLE AS has an INTO clause.
     let options = unsafe {
         let into = (*statement).into;
         if (*statement).objtype != ObjectType::OBJECT_TABLE || !names_cass((*into).accessMethod) {
-            return call.proceed();
+            return Remainder::Run;
         }
+        check_logged((*into).rel);
         let (rest, options) = option_list::split((*into).options);
         (*into).options = rest;
         if !options.is_empty() {
@@ -63,6 +66,31 @@ pub(super) fn create_as(mut call: Call) {
     };
     let outcome = frame::run(Statement::CreateTable, options, || call.proceed());
     report_missing_key(&outcome);
+    Remainder::Nothing
+}
+
+/// Refuses UNLOGGED.
+///
+/// # Safety
+/// `relation` is a valid node.
+unsafe fn check_logged(relation: *mut pg_sys::RangeVar) {
+    // SAFETY: the caller vouches for the node.
+    unsafe {
+        if (*relation).relpersistence as u8 == pg_sys::RELPERSISTENCE_UNLOGGED {
+            refuse_unlogged(&owned((*relation).relname));
+        }
+    }
+}
+
+/// Refuses a table whose files a crash empties.
+pub(super) fn refuse_unlogged(table: &str) -> ! {
+    Report::new(
+        "0A000",
+        format!("cass table \"{}\" cannot be unlogged", table),
+    )
+    .detail("A crash empties an unlogged table's files, and what tells of its segments would stay.")
+    .hint("Leave UNLOGGED out, or use TEMPORARY for data that need not last.")
+    .raise()
 }
 
 /// Says what a cass table without a primary key is; options that a key should have taken are an error.
@@ -91,26 +119,31 @@ pub(super) fn unplaced_notice(name: &str) {
 }
 
 /// CREATE INDEX, also as the part of CREATE TABLE that makes the primary key's index.
-pub(super) fn create_index(mut call: Call) {
+pub(super) fn create_index(mut call: Call) -> Remainder {
     if !call.is_part() {
-        return call.proceed();
+        return Remainder::Run;
     }
     let statement: *mut pg_sys::IndexStmt = call.take_copy();
     // SAFETY: the hook dispatches by the node's tag; names are C strings.
     unsafe {
-        if (*statement).primary {
-            if let Some(table) = nodes::find_relation((*statement).relation) {
-                let method = (*statement).accessMethod;
-                let is_key = !method.is_null() && CStr::from_ptr(method) == KEY_ACCESS_METHOD;
-                if catalog::is_cass_oid(table) {
-                    make_key(statement, table, is_key);
-                } else if is_key {
-                    make_btree(statement);
-                }
-            }
+        if !(*statement).primary {
+            return Remainder::Run;
+        }
+        let Some(table) = nodes::find_relation((*statement).relation) else {
+            return Remainder::Run;
+        };
+        let method = (*statement).accessMethod;
+        let is_key = !method.is_null() && CStr::from_ptr(method) == KEY_ACCESS_METHOD;
+        if catalog::is_cass_oid(table) {
+            make_key(statement, table, is_key);
+        } else if is_key {
+            make_btree(statement);
+        } else {
+            return Remainder::Run;
         }
     }
     call.proceed();
+    Remainder::Nothing
 }
 
 /// Makes the primary key of a cass table, which may be cloned from another table's (LIKE INCLUDING INDEXES).

@@ -12,8 +12,8 @@ use crate::error::Report;
 pub enum Statement {
     /// CREATE TABLE, CREATE TABLE AS.
     CreateTable,
-    /// REINDEX, which with CONCURRENTLY makes a second index for a while.
-    Reindex,
+    /// REINDEX CONCURRENTLY, which makes a second index for a while.
+    ReindexConcurrently,
     /// One that may drop or alter tables.
     Other,
 }
@@ -124,7 +124,7 @@ pub fn take_options(table: Oid) -> Vec<(String, String)> {
     .unwrap_or_default()
 }
 
-/// Whether REINDEX runs.
+/// Whether REINDEX CONCURRENTLY runs.
 pub fn in_reindex() -> bool {
-    with_top(|frame| frame.statement == Statement::Reindex).unwrap_or(false)
+    with_top(|frame| frame.statement == Statement::ReindexConcurrently).unwrap_or(false)
 }

@@ -70,14 +70,9 @@ fn created(relid: Oid) {
     // SAFETY: the relation was created by this command and is locked by it.
     let rel = unsafe { PgRelation::with_lock(relid, pg_sys::NoLock as i32) };
     // SAFETY: the relation is open.
-    let (kind, method, persistence, rewrites) = unsafe {
+    let (kind, method, rewrites) = unsafe {
         let form = &*(*rel.as_ptr()).rd_rel;
-        (
-            form.relkind as u8,
-            form.relam,
-            form.relpersistence as u8,
-            form.relrewrite,
-        )
+        (form.relkind as u8, form.relam, form.relrewrite)
     };
     match kind {
         pg_sys::RELKIND_INDEX => {
@@ -93,9 +88,6 @@ fn created(relid: Oid) {
                 .raise();
         }
         pg_sys::RELKIND_RELATION if method == cass => {
-            if persistence == pg_sys::RELPERSISTENCE_UNLOGGED {
-                refuse_unlogged(relid);
-            }
             if rewrites == Oid::INVALID {
                 frame::note_created(relid);
                 // pg_upgrade brings no OID for a delta; the first write makes it then.
@@ -107,17 +99,6 @@ fn created(relid: Oid) {
         }
         _ => {}
     }
-}
-
-/// Refuses a table whose files a crash empties.
-pub(super) fn refuse_unlogged(table: Oid) -> ! {
-    Report::new(
-        "0A000",
-        format!("cass table \"{}\" cannot be unlogged", relation_name(table)),
-    )
-    .detail("A crash empties an unlogged table's files, and what tells of its segments would stay.")
-    .hint("Leave UNLOGGED out, or use TEMPORARY for data that need not last.")
-    .raise()
 }
 
 /// An index has been created, and the catalogs show it.

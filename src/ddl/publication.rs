@@ -3,22 +3,22 @@
 use pgrx::pg_sys::{self, PublicationObjSpecType};
 
 use super::nodes;
-use super::utility::Call;
+use super::utility::{Call, Remainder};
 use crate::catalog::{self, primary_key};
 use crate::error::Report;
 
 /// CREATE PUBLICATION.
-pub(super) fn create(call: &Call) {
+pub(super) fn create(call: &Call) -> Remainder {
     // SAFETY: the hook dispatches by the node's tag.
     unsafe {
         let statement: *mut pg_sys::CreatePublicationStmt = (*call.statement).utilityStmt.cast();
         refuse_cass_tables((*statement).pubobjects);
     }
-    call.proceed();
+    Remainder::Run
 }
 
 /// ALTER PUBLICATION; dropping a table from one is no concern.
-pub(super) fn alter(call: &Call) {
+pub(super) fn alter(call: &Call) -> Remainder {
     // SAFETY: the hook dispatches by the node's tag.
     unsafe {
         let statement: *mut pg_sys::AlterPublicationStmt = (*call.statement).utilityStmt.cast();
@@ -26,7 +26,7 @@ pub(super) fn alter(call: &Call) {
             refuse_cass_tables((*statement).pubobjects);
         }
     }
-    call.proceed();
+    Remainder::Run
 }
 
 /// # Safety

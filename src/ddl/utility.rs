@@ -7,7 +7,7 @@ use pgrx::prelude::*;
 
 use super::frame::{self, Statement};
 use super::{alter_table, create_table, nodes, publication};
-use crate::catalog;
+use crate::catalog::{self, identifier::owned};
 use crate::error::keeping_sqlstate;
 use crate::pg::externs::unguarded;
 
@@ -85,7 +85,7 @@ impl Call {
 /// What is left to do for a statement after [`begin`].
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[repr(C)]
-enum Remainder {
+pub(super) enum Remainder {
     /// Nothing: it has been run.
     Nothing,
     /// To run it as PostgreSQL does.
@@ -109,17 +109,38 @@ unsafe extern "C-unwind" fn process_utility(
     // SAFETY: the arguments are those that PostgreSQL called the hook with.
     unsafe {
         let remainder = begin(
-            statement, query, read_only_tree, context, parameters, environment, destination, completion,
+            statement,
+            query,
+            read_only_tree,
+            context,
+            parameters,
+            environment,
+            destination,
+            completion,
         );
         if remainder == Remainder::Nothing {
             return;
         }
         match PREVIOUS {
             Some(previous) => previous(
-                statement, query, read_only_tree, context, parameters, environment, destination, completion,
+                statement,
+                query,
+                read_only_tree,
+                context,
+                parameters,
+                environment,
+                destination,
+                completion,
             ),
             None => unguarded::standard_ProcessUtility(
-                statement, query, read_only_tree, context, parameters, environment, destination, completion,
+                statement,
+                query,
+                read_only_tree,
+                context,
+                parameters,
+                environment,
+                destination,
+                completion,
             ),
         }
         if remainder == Remainder::RunCopy {
@@ -163,8 +184,7 @@ unsafe extern "C-unwind" fn begin(
         | NodeTag::T_DropOwnedStmt
             if catalog::cass_am_oid().is_some() =>
         {
-            dispatch(call, tag);
-            Remainder::Nothing
+            dispatch(call, tag)
         }
         NodeTag::T_CopyStmt => begin_copy(&call),
         _ => Remainder::Run,
@@ -190,7 +210,7 @@ unsafe extern "C-unwind" fn end_copy() {
     crate::statement::copied();
 }
 
-fn dispatch(call: Call, tag: NodeTag) {
+fn dispatch(call: Call, tag: NodeTag) -> Remainder {
     match tag {
         NodeTag::T_CreateStmt => create_table::create(call),
         NodeTag::T_CreateTableAsStmt => create_table::create_as(call),
@@ -198,11 +218,30 @@ fn dispatch(call: Call, tag: NodeTag) {
         NodeTag::T_AlterTableStmt => alter_table::alter(call),
         NodeTag::T_CreatePublicationStmt => publication::create(&call),
         NodeTag::T_AlterPublicationStmt => publication::alter(&call),
-        NodeTag::T_ReindexStmt => {
-            frame::run(Statement::Reindex, Vec::new(), || call.proceed());
-        }
+        NodeTag::T_ReindexStmt => reindex(&call),
         _ => {
             frame::run(Statement::Other, Vec::new(), || call.proceed());
+            Remainder::Nothing
         }
     }
+}
+
+/// REINDEX, which with CONCURRENTLY makes a second index of a key for a while.
+fn reindex(call: &Call) -> Remainder {
+    // SAFETY: the hook dispatches by the node's tag; its parameters are DefElem with a name.
+    let concurrently = unsafe {
+        let statement: *mut pg_sys::ReindexStmt = (*call.statement).utilityStmt.cast();
+        nodes::members::<pg_sys::DefElem>((*statement).params)
+            .into_iter()
+            .any(|parameter| {
+                owned((*parameter).defname) == "concurrently" && pg_sys::defGetBoolean(parameter)
+            })
+    };
+    if !concurrently {
+        return Remainder::Run;
+    }
+    frame::run(Statement::ReindexConcurrently, Vec::new(), || {
+        call.proceed()
+    });
+    Remainder::Nothing
 }

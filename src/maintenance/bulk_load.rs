@@ -72,6 +72,26 @@ impl BulkLoad {
         }
     }
 
+    /// Gives the rows back, in key order and the last one of each key: key, row id and encoded row.
+    pub fn into_rows(self, mut take: impl FnMut(&[u8], u64, &[u8])) {
+        let table = self.table;
+        let fail = |error: StorageError| -> ! { source::raise(&table, &error) };
+        let mut sorted = self.sorter.finish().unwrap_or_else(|error| fail(error));
+        loop {
+            let Some((key, payload)) = sorted.next().unwrap_or_else(|error| fail(error)) else { return };
+            let row = payload.get(PAYLOAD_HEADER..).unwrap_or_default();
+            let row_id = match EncodedRow::parse(row) {
+                Ok(parsed) => parsed.header().row_id,
+                Err(error) => fail(error),
+            };
+            if self.placed {
+                take(key, row_id, row);
+            } else {
+                take(&row_id.to_be_bytes(), row_id, row);
+            }
+        }
+    }
+
     /// Publishes the rows as one segment and takes the delta rows of their keys away. Returns the number of rows that have
     /// different keys. `rel` may have got new files since the load began.
     ///
