@@ -374,8 +374,17 @@ fn trees_of_several_pages_lead_to_every_key_and_row_id() {
         .map(|page| page::parse(page).unwrap().0)
         .collect();
     let pages_of = |kind| kinds.iter().filter(|found| **found == kind).count();
-    assert!(pages_of(PageKind::RowIds) > 2 && pages_of(PageKind::RowIdInner) == 1);
-    assert!(pages_of(PageKind::Leaf) > 2 && pages_of(PageKind::Inner) == 1);
+    assert_eq!(
+        (
+            pages_of(PageKind::RowIds) > 1,
+            pages_of(PageKind::RowIdInner)
+        ),
+        (true, 1)
+    );
+    assert_eq!(
+        (pages_of(PageKind::Leaf) > 2, pages_of(PageKind::Inner)),
+        (true, 1)
+    );
     let reader = SegmentReader::open(run, summary.page_count).unwrap();
     for n in 0..count {
         let key = n.to_be_bytes();
