@@ -353,8 +353,8 @@ fn leaves_fill_their_pages() {
 #[test]
 fn trees_of_several_pages_lead_to_every_key_and_row_id() {
     let mut writer = writer(ColumnClass::Bytes);
-    let count = 16_000u64;
-    let id_of = |n: u64| n * 7_919 % 20_011 * 1_000 + n % 500 * 2 + 1;
+    let count = 4_000u64;
+    let id_of = |n: u64| n.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 16 | 1;
     for n in 0..count {
         let mut row = simple(id_of(n));
         row.set_value(
