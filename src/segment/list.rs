@@ -431,3 +431,14 @@ pub fn listed(storage_id: u64, snapshot: pg_sys::Snapshot) -> Vec<ListedSegment>
     segments.sort_unstable_by_key(|listed| std::cmp::Reverse(listed.entry.sequence_high));
     segments
 }
+
+/// Whether rows of a life of a table are in the list that nobody new sees, but that still keep their runs.
+pub fn has_dead(storage_id: u64) -> bool {
+    let (mut physical, mut live) = (0_u64, 0_u64);
+    let list = List::open(pg_sys::AccessShareLock);
+    list.scan_physical(storage_id, |_| physical += 1);
+    let mut own = self_snapshot();
+    list.scan_life(storage_id, &raw mut own, |_| live += 1);
+    list.close(pg_sys::AccessShareLock);
+    physical > live
+}
