@@ -349,3 +349,61 @@ fn leaves_fill_their_pages() {
         used.len()
     );
 }
+
+#[test]
+fn trees_of_several_pages_lead_to_every_key_and_row_id() {
+    let mut writer = writer(ColumnClass::Bytes);
+    let count = 4_000u64;
+    let id_of = |n: u64| n.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 16 | 1;
+    for n in 0..count {
+        let mut row = simple(id_of(n));
+        row.set_value(
+            1,
+            &[
+                &n.to_be_bytes()[..],
+                &n.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes(),
+            ]
+            .concat(),
+        );
+        writer.push(&n.to_be_bytes(), 0, &row).unwrap();
+    }
+    let (run, summary) = writer.finish().unwrap();
+    let kinds: Vec<_> = run
+        .pages()
+        .iter()
+        .map(|page| page::parse(page).unwrap().0)
+        .collect();
+    let pages_of = |kind| kinds.iter().filter(|found| **found == kind).count();
+    assert_eq!(
+        (
+            pages_of(PageKind::RowIds) > 1,
+            pages_of(PageKind::RowIdInner)
+        ),
+        (true, 1)
+    );
+    assert_eq!(
+        (pages_of(PageKind::Leaf) > 2, pages_of(PageKind::Inner)),
+        (true, 1)
+    );
+    let reader = SegmentReader::open(run, summary.page_count).unwrap();
+    for n in 0..count {
+        let key = n.to_be_bytes();
+        let direction = if n % 2 == 0 {
+            Direction::Backward
+        } else {
+            Direction::Forward
+        };
+        let cursor = reader
+            .cursor(Bound::Included(&key), Bound::Included(&key), direction)
+            .unwrap();
+        assert_eq!(
+            (cursor.key(), cursor.header().row_id),
+            (Some(&key[..]), id_of(n))
+        );
+        assert_eq!(
+            reader.find_row_id(id_of(n)).unwrap().unwrap().key(),
+            Some(&key[..])
+        );
+        assert!(reader.find_row_id(id_of(n) + 1).unwrap().is_none());
+    }
+}
