@@ -94,7 +94,7 @@ mod tests {
         );
         run("CREATE TABLE t (a integer NOT NULL, b integer NOT NULL, c integer NOT NULL)");
         run(
-            "ALTER TABLE ONLY public.t ADD CONSTRAINT t_pkey PRIMARY KEY (a, b, c) \
+            "ALTER TABLE ONLY t ADD CONSTRAINT t_pkey PRIMARY KEY (a, b, c) \
              WITH (partition_key='a, b', clustering_order='c DESC')",
         );
         assert_eq!(key_of("t"), WHOLE);
