@@ -10,7 +10,9 @@ mod functions;
 mod key_am;
 mod maintenance;
 mod pg;
+mod planner;
 mod read;
+mod scan;
 mod segment;
 mod settings;
 mod statement;
@@ -30,6 +32,8 @@ pub extern "C-unwind" fn _PG_init() {
     settings::init();
     catalog::init();
     key_am::init();
+    planner::init();
+    scan::init();
     ddl::init();
     statement::init();
 }

@@ -4,6 +4,7 @@ mod ddl;
 mod ddl_refusals;
 mod errors;
 mod keys;
+mod segments;
 mod support;
 mod tokens;
 mod types;

@@ -322,7 +322,7 @@ extern "C-unwind" {
 }
 
 /// Whether text of this collation is ordered by its bytes (C, POSIX, ucs_basic, or a database default that is one).
-fn orders_by_bytes(collation: Oid) -> bool {
+pub fn orders_by_bytes(collation: Oid) -> bool {
     // SAFETY: a catalog look-up of a column's collation; the boundary turns an error into an unwinding one.
     unsafe { pg_sys::ffi::pg_guard_ffi_boundary(|| lc_collate_is_c(collation)) }
 }

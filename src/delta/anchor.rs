@@ -7,13 +7,15 @@
 use super::write::insert_unique;
 use super::Delta;
 use crate::pg::externs::{log_heap_freeze, page_set_lsn, FreezeTuple};
-use cass_storage::row::RowKind;
+use cass_storage::row::{RowBuilder, RowHeader, RowKind};
 use pgrx::pg_sys;
 
 /// Puts an anchor for `key` into the delta. Nothing happens where another row of the key was faster.
 pub fn win(delta: &Delta, key: &[u8], command: pg_sys::CommandId) {
     crate::pg::scratch::in_scratch(|| {
-        let tuple = delta.form_tuple(key, 0, RowKind::Anchor, &[]);
+        let header =
+            RowHeader { kind: RowKind::Anchor, row_id: 0, write_time: 0, marker: false, expiry: None, natts: 0 };
+        let tuple = delta.form_tuple(key, 0, RowKind::Anchor, &RowBuilder::new(header).encode());
         if insert_unique(delta, tuple, key, command) {
             // SAFETY: heap_insert has set the tuple's TID.
             freeze(delta, unsafe { (*tuple).t_self });

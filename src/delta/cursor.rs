@@ -170,6 +170,14 @@ impl DeltaCursor {
         self.current.as_ref().map(|held| unsafe { (*self.slots[held.slot]).tts_tid })
     }
 
+    /// The current row's header in the delta's heap; what it says of a deleter or locker may change at any time.
+    pub fn tuple_header(&self) -> Option<pg_sys::HeapTupleHeader> {
+        // SAFETY: the slot of the current row pins the row's page until the cursor moves.
+        self.current.as_ref().map(|held| unsafe {
+            (*(*self.slots[held.slot].cast::<pg_sys::HeapTupleTableSlot>()).tuple).t_data
+        })
+    }
+
     /// Ends the scan.
     pub fn close(mut self) {
         self.current = None;

@@ -1,3 +1,4 @@
 //! SQL functions.
 
+mod allow_filtering;
 mod token;

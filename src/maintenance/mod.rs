@@ -1,11 +1,28 @@
-//! Stand-in.
-use crate::read::TableState;
-use pgrx::pg_sys;
-pub struct BulkLoad {}
-impl BulkLoad {
-    pub fn new(_s: &TableState) -> Self { BulkLoad {} }
-    pub fn next_position(&self) -> u64 { 0 }
-    pub fn push(&mut self, _k: &[u8], _p: usize, _r: &[u8]) {}
-    pub fn finish(self, _rel: pg_sys::Relation) -> u64 { 0 }
-}
-pub unsafe fn vacuum(_r: pg_sys::Relation, _p: *mut pg_sys::VacuumParams, _s: pg_sys::BufferAccessStrategy) {}
+//! What keeps a table small and quick, all of it run by VACUUM, and loads that go straight into a segment.
+//!
+//! - `vacuum`: the steps of VACUUM in their order;
+//! - `in_vacuum`: makes what VACUUM writes count in other sessions' snapshots;
+//! - `heap`: vacuum of the heaps behind a table, the delta and the list of segments;
+//! - `tidy`: giving back what nobody can see any more;
+//! - `flush`: from the delta to a new segment;
+//! - `merge`: several segments into one, without what is deleted, expired or overwritten;
+//! - `index_entries`: entries of user indexes whose row is gone;
+//! - `toast`: values that were moved out of rows which a merge drops;
+//! - `bulk_load`: rows into a segment of their own;
+//! - `stored`: how rows become rows of a segment.
+
+mod bulk_load;
+mod flush;
+mod heap;
+mod in_vacuum;
+mod index_entries;
+mod merge;
+mod stored;
+mod tidy;
+mod toast;
+mod vacuum;
+
+pub use bulk_load::BulkLoad;
+pub use flush::{flush, Flushed};
+pub use merge::{merge, Merged};
+pub use vacuum::vacuum;

@@ -1,6 +1,8 @@
-//! Small wrappers around PostgreSQL: what pgrx does not bind, bytes as `bytea`, scratch memory, row ids as TIDs.
+//! Small wrappers around PostgreSQL: what pgrx does not bind, bytes as `bytea`, node trees, scratch memory, row ids as
+//! TIDs.
 
 pub mod bytea;
 pub mod externs;
+pub mod nodes;
 pub mod scratch;
 pub mod tid;

@@ -66,9 +66,8 @@ mod column {
     pub const COUNT: usize = 13;
 }
 
-/// `int8eq` and `oideq` of pg_proc.dat.
+/// `int8eq` of pg_proc.dat.
 const INT8EQ: u32 = 467;
-const OIDEQ: u32 = 184;
 
 /// The open list. Without `Drop`: what an error leaves open, PostgreSQL's resource owner closes.
 pub struct List {
@@ -159,15 +158,9 @@ impl List {
         self.scan(pg_sys::InvalidOid, &raw mut any, Some(key), visit);
     }
 
-    /// Calls `visit` with every row of all tables, or of one, that `snapshot` sees.
-    pub fn scan_tables(
-        &self,
-        table: Option<pg_sys::Oid>,
-        snapshot: pg_sys::Snapshot,
-        visit: impl FnMut(&ListRow),
-    ) {
-        let key = table.map(|oid| scan_key(column::RELATION, OIDEQ, Datum::from(oid)));
-        self.scan(pg_sys::InvalidOid, snapshot, key, visit);
+    /// Calls `visit` with every row of every table that `snapshot` sees.
+    pub fn scan_tables(&self, snapshot: pg_sys::Snapshot, visit: impl FnMut(&ListRow)) {
+        self.scan(pg_sys::InvalidOid, snapshot, None, visit);
     }
 
     /// Scans by `index`, or the heap for `InvalidOid`.
@@ -267,6 +260,17 @@ impl List {
             }
             pg_sys::heap_freetuple(tuple);
             pg_sys::CommandCounterIncrement();
+        }
+    }
+
+    /// Takes a row out of the list unless somebody else is doing so.
+    pub fn remove_if_free(&self, mut tid: pg_sys::ItemPointerData) {
+        let mut failure = pg_sys::TM_FailureData::default();
+        // SAFETY: the list is open with RowExclusiveLock and `tid` comes from a row of it.
+        unsafe {
+            let command = pg_sys::GetCurrentCommandId(true);
+            let no_snapshot = std::ptr::null_mut();
+            pg_sys::heap_delete(self.heap, &raw mut tid, command, no_snapshot, false, &raw mut failure, false);
         }
     }
 
@@ -381,7 +385,7 @@ impl ListRow {
     }
 
     /// The segment, or `None` for a run that is only reserved.
-    fn segment(&self) -> Option<SegmentEntry> {
+    pub fn segment(&self) -> Option<SegmentEntry> {
         if self.values[column::PUBLISHED - 1].value() & 1 == 0 {
             return None;
         }

@@ -59,6 +59,11 @@ impl Deref for PageGuard<'_> {
 }
 
 impl RunSource {
+    /// The pages of a run that the list shows, of an open, locked table.
+    pub fn open(rel: pg_sys::Relation, entry: &SegmentEntry) -> RunSource {
+        RunSource::new(rel, &map::files_of(rel), entry)
+    }
+
     fn new(
         rel: pg_sys::Relation,
         files: &Rc<map::RelationFiles>,

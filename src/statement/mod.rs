@@ -5,9 +5,11 @@
 
 mod hooks;
 mod named;
+mod source;
 
 pub use hooks::{copied, copying, init};
 pub use named::{check_completed_row, unnamed_columns};
+pub use source::{source_of, stop_gathering, Source};
 
 use pgrx::pg_sys;
 use std::cell::RefCell;
@@ -20,6 +22,10 @@ struct Running {
     nest_level: i32,
     /// What was found for a table, by its OID.
     unnamed: Vec<(pg_sys::Oid, Rc<[u16]>)>,
+    /// Rows it has inserted.
+    rows: u64,
+    /// Whether its rows may be gathered.
+    gathers: bool,
 }
 
 enum Kind {
@@ -36,7 +42,7 @@ thread_local! {
 fn push(kind: Kind) {
     // SAFETY: reads a counter of this backend.
     let nest_level = unsafe { pg_sys::GetCurrentTransactionNestLevel() };
-    STACK.with_borrow_mut(|stack| stack.push(Running { kind, nest_level, unnamed: Vec::new() }));
+    STACK.with_borrow_mut(|stack| stack.push(Running { kind, nest_level, unnamed: Vec::new(), rows: 0, gathers: true }));
 }
 
 fn pop() {

@@ -42,13 +42,7 @@ unsafe fn of_query(state: &TableState, query: *mut pg_sys::QueryDesc) -> Rc<[u16
         if estate.is_null() || (*query).operation == pg_sys::CmdType::CMD_UPDATE {
             return Rc::from([]);
         }
-        let opened = pgrx::PgList::<pg_sys::ResultRelInfo>::from_pg((*estate).es_opened_result_relations);
-        let routed = pgrx::PgList::<pg_sys::ResultRelInfo>::from_pg((*estate).es_tuple_routing_result_relations);
-        let target = opened
-            .iter_ptr()
-            .chain(routed.iter_ptr())
-            .find(|relation| (*(*(*relation)).ri_RelationDesc).rd_id == (*state.rel).rd_id);
-        let Some(target) = target else { return Rc::from([]) };
+        let Some(target) = result_relation(estate, state.rel) else { return Rc::from([]) };
         let inserted = pg_sys::ExecGetInsertedCols(target, estate);
         if inserted.is_null() {
             return Rc::from([]);
@@ -56,6 +50,26 @@ unsafe fn of_query(state: &TableState, query: *mut pg_sys::QueryDesc) -> Rc<[u16
         missing(state, |attribute| {
             pg_sys::bms_is_member(i32::from(attribute.attnum) - FIRST_LOW_INVALID, inserted)
         })
+    }
+}
+
+/// The description of `rel` as a target of a running query.
+///
+/// # Safety
+/// `estate` is that of a running query; `rel` is open.
+pub(super) unsafe fn result_relation(
+    estate: *mut pg_sys::EState,
+    rel: pg_sys::Relation,
+) -> Option<*mut pg_sys::ResultRelInfo> {
+    // SAFETY: promised by the caller; a query's result relations are open while it runs.
+    unsafe {
+        let opened = pgrx::PgList::<pg_sys::ResultRelInfo>::from_pg((*estate).es_opened_result_relations);
+        let routed = pgrx::PgList::<pg_sys::ResultRelInfo>::from_pg((*estate).es_tuple_routing_result_relations);
+        let target = opened
+            .iter_ptr()
+            .chain(routed.iter_ptr())
+            .find(|relation| (*(*(*relation)).ri_RelationDesc).rd_id == (*rel).rd_id);
+        target
     }
 }
 

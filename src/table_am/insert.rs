@@ -89,9 +89,40 @@ unsafe fn upsert(
     }
 }
 
+/// Writes a row whose version is encoded already.
+pub fn upsert_encoded(
+    state: &TableState,
+    delta: &Delta,
+    key: &[u8],
+    row_id: u64,
+    row: &[u8],
+    mut command: pg_sys::CommandId,
+) {
+    let snapshot = transaction_snapshot();
+    let segments = LatestSegments::of(state);
+    loop {
+        let request = LockRequest {
+            mode: pg_sys::LockTupleMode::LockTupleNoKeyExclusive,
+            wait: pg_sys::LockWaitPolicy::LockWaitBlock,
+            command,
+        };
+        let Ok(held) = write::hold(delta, key, request, snapshot, &segments, false) else {
+            command = next_command();
+            continue;
+        };
+        if !snapshot.is_null() && !held.visible && !held.own {
+            write::raise_serialization_failure();
+        }
+        if write::store(delta, &held, &NewVersion { key, row_id, kind: RowKind::Row, row }, command) {
+            release_replaced(state, &held);
+            return;
+        }
+    }
+}
+
 /// The columns that keep what the row had before: those the statement does not name, unless the table's `insert` option asks
 /// for whole rows.
-fn columns_to_keep(state: &TableState) -> Rc<[u16]> {
+pub fn columns_to_keep(state: &TableState) -> Rc<[u16]> {
     if state.key.is_none() || state.table.options.insert == InsertMode::Row {
         return Rc::from([]);
     }
@@ -233,13 +264,20 @@ unsafe fn multi_insert_guarded(
     // SAFETY: PostgreSQL hands over `count` slots, each holding a row of the table.
     let slots = unsafe { std::slice::from_raw_parts(slots, count as usize) };
     if bulk::is_transient(rel) {
+        let state = rewrite::prepare(rel);
         for slot in slots {
             // SAFETY: as above.
-            unsafe { rewrite::push(rel, *slot) };
+            unsafe { bulk::rewrite(&state, *slot, command) };
         }
         return;
     }
     let state = TableState::of(rel);
+    // SAFETY: as above.
+    if unsafe { bulk::gather(&state, slots, command) } {
+        // SAFETY: counts on an open relation, so that autovacuum visits the table.
+        unsafe { pg_sys::pgstat_count_heap_insert(rel, i64::from(count)) };
+        return;
+    }
     let delta = open_delta_for_writing(&state);
     for slot in slots {
         in_scratch(|| {
@@ -289,7 +327,5 @@ fn raise_on_conflict() -> ! {
 /// `finish_bulk_insert`
 #[pg_guard]
 pub unsafe extern "C-unwind" fn finish_bulk_insert(rel: pg_sys::Relation, _options: c_int) {
-    if let Some(load) = bulk::take(rel) {
-        load.finish(rel);
-    }
+    bulk::finish(rel);
 }

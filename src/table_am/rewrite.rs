@@ -1,9 +1,8 @@
 //! Filling a table that takes another's place, and placing the rows of a table that gets its key.
 
-use super::{bulk, version};
+use super::bulk;
 use crate::error::Report;
 use crate::maintenance::BulkLoad;
-use crate::pg::scratch::in_scratch;
 use crate::read::segments::with_latest_snapshot;
 use crate::read::state::name;
 use crate::read::{MergedScan, ScanSpec, TableState};
@@ -21,27 +20,6 @@ pub fn prepare(rel: pg_sys::Relation) -> TableState {
         }
     }
     TableState::of(rel)
-}
-
-/// Adds the row in `slot` to the load of a transient table.
-///
-/// # Safety
-/// `slot` holds a row of the table.
-pub unsafe fn push(rel: pg_sys::Relation, slot: *mut pg_sys::TupleTableSlot) {
-    let state = prepare(rel);
-    bulk::with_load(rel, || BulkLoad::new(&state), |load| {
-        // SAFETY: promised by the caller.
-        in_scratch(|| unsafe { add(&state, load, slot) });
-    });
-}
-
-unsafe fn add(state: &TableState, load: &mut BulkLoad, slot: *mut pg_sys::TupleTableSlot) {
-    // SAFETY: promised by the caller.
-    unsafe {
-        let values = version::Values::of_slot(slot);
-        let key = state.encode_key(&values.values, &values.nulls, load.next_position());
-        load.push(&key.bytes, key.partition_len, &version::encode(state, &values, 0));
-    }
 }
 
 /// `relation_copy_for_cluster`: VACUUM FULL and CLUSTER write the rows that are there now into one segment.
@@ -62,7 +40,7 @@ pub unsafe extern "C-unwind" fn copy_for_cluster(
     let mut load = BulkLoad::new(&state);
     copy_rows(old, |slot| {
         // SAFETY: the slot holds a row of the old table, whose columns are those of the new one.
-        unsafe { add(&state, &mut load, slot) };
+        unsafe { bulk::push(&state, &mut load, slot, 0) };
     });
     let copied = load.finish(new);
     // SAFETY: PostgreSQL hands over room for its answers. No transaction ids are stored, so there is none to freeze.
@@ -83,7 +61,7 @@ fn copy_rows(rel: pg_sys::Relation, mut work: impl FnMut(*mut pg_sys::TupleTable
         unsafe {
             let slot = pg_sys::table_slot_create(rel, std::ptr::null_mut());
             while scan.next(slot) {
-                in_scratch(|| work(slot));
+                work(slot);
             }
             pg_sys::ExecDropSingleTupleTableSlot(slot);
         }
@@ -119,7 +97,7 @@ pub unsafe fn place_rows(rel: pg_sys::Relation) -> f64 {
         unsafe {
             let slot = pg_sys::table_slot_create(rel, std::ptr::null_mut());
             while scan.next(slot) {
-                in_scratch(|| add(&placed, &mut load, slot));
+                bulk::push(&placed, &mut load, slot, 0);
             }
             pg_sys::ExecDropSingleTupleTableSlot(slot);
         }

@@ -55,6 +55,14 @@ impl StorageError {
         }
     }
 
+    /// Damage in page `page_no` of the run.
+    pub(crate) fn damaged_at(page_no: u32, what: &'static str) -> Self {
+        StorageError::Damaged {
+            page_no: Some(page_no),
+            what,
+        }
+    }
+
     /// Names the page in a damage report that does not name one yet.
     pub(crate) fn on_page(self, page_no: u32) -> Self {
         match self {

@@ -20,5 +20,6 @@ pub mod sort;
 pub mod token;
 
 mod bytes;
+mod heap;
 
 pub use error::{Result, StorageError};

@@ -1,6 +1,7 @@
 //! Merging sorted inputs into one, the newest version of each key winning.
 
 use crate::error::Result;
+use crate::heap::{heapify, sift_down};
 use crate::row::{Cell, CellTimes, RowHeader, RowView};
 
 /// In which order keys are read.
@@ -38,19 +39,16 @@ pub struct Merge<C> {
 impl<C: Cursor> Merge<C> {
     /// Merges `cursors`, of which the first has the highest precedence. All of them read in `direction`.
     pub fn new(cursors: Vec<C>, direction: Direction) -> Self {
-        let heap = (0..cursors.len())
+        let mut heap = (0..cursors.len())
             .filter(|index| cursors[*index].key().is_some())
-            .collect();
-        let mut merge = Merge {
+            .collect::<Vec<_>>();
+        heapify(&mut heap, |a, b| before(&cursors, direction, a, b));
+        Merge {
             cursors,
             heap,
             direction,
             shown: false,
-        };
-        for at in (0..merge.heap.len() / 2).rev() {
-            merge.sift_down(at);
         }
-        merge
     }
 
     /// The winner of the next key, or `None` at the end. The rows it wins over are passed over.
@@ -103,36 +101,22 @@ impl<C: Cursor> Merge<C> {
         if cursor.key().is_none() {
             self.heap.swap_remove(at);
         }
-        self.sift_down(at);
+        sift_down(&mut self.heap, at, |a, b| {
+            before(&self.cursors, self.direction, a, b)
+        });
         Ok(())
     }
+}
 
-    /// Whether heap position `a` comes before `b`.
-    fn before(&self, a: usize, b: usize) -> bool {
-        let order = self.key(a).cmp(self.key(b));
-        let order = if self.direction == Direction::Backward {
-            order.reverse()
-        } else {
-            order
-        };
-        order.then(self.heap[a].cmp(&self.heap[b])).is_lt()
-    }
-
-    fn sift_down(&mut self, mut at: usize) {
-        loop {
-            let mut first = at;
-            for child in 2 * at + 1..(2 * at + 3).min(self.heap.len()) {
-                if self.before(child, first) {
-                    first = child;
-                }
-            }
-            if first == at {
-                return;
-            }
-            self.heap.swap(at, first);
-            at = first;
-        }
-    }
+/// Whether cursor `a` comes before `b`: by key, of equal keys the one of higher precedence.
+fn before<C: Cursor>(cursors: &[C], direction: Direction, a: usize, b: usize) -> bool {
+    let order = cursors[a].key().cmp(&cursors[b].key());
+    let order = if direction == Direction::Backward {
+        order.reverse()
+    } else {
+        order
+    };
+    order.then(a.cmp(&b)).is_lt()
 }
 
 impl<V: RowView + ?Sized> RowView for Box<V> {

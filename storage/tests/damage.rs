@@ -4,7 +4,7 @@ mod common;
 
 use cass_storage::merge::{Cursor, Direction};
 use cass_storage::page::{self, PageIdentity, PageKind, CONTENT_CAPACITY};
-use cass_storage::row::{EncodedRow, RowView};
+use cass_storage::row::{EncodedRow, OwnedRow, RowView};
 use cass_storage::segment::{MemoryRun, SegmentReader};
 use cass_storage::{Result, StorageError};
 use common::*;
@@ -141,9 +141,14 @@ proptest! {
     }
 
     #[test]
-    fn an_encoded_row_says_what_its_builder_said(row in row()) {
-        let bytes = row.encode();
-        prop_assert_eq!(said(&EncodedRow::parse(&bytes).unwrap()).unwrap(), said(&row).unwrap());
+    fn an_encoded_row_says_what_its_builder_said(rows in prop::collection::vec(row(), 1..4)) {
+        let mut owned = OwnedRow::empty();
+        for row in rows {
+            let bytes = row.encode();
+            prop_assert_eq!(said(&EncodedRow::parse(&bytes).unwrap()).unwrap(), said(&row).unwrap());
+            owned.replace(&bytes).unwrap();
+            prop_assert_eq!(said(&owned).unwrap(), said(&row).unwrap());
+        }
     }
 }
 

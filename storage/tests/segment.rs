@@ -2,11 +2,13 @@
 
 mod common;
 
-use cass_storage::error::StorageError;
+use cass_storage::error::{Result, StorageError};
 use cass_storage::merge::{Cursor, Direction};
+use cass_storage::page::{self, Page, PageKind, CONTENT_CAPACITY};
 use cass_storage::row::{RowBuilder, RowHeader, RowKind, RowView};
 use cass_storage::segment::{
-    Column, ColumnClass, MemoryRun, SegmentReader, SegmentWriter, WriterOptions, MAX_KEY_LEN,
+    Column, ColumnClass, MemoryRun, PageSource, SegmentReader, SegmentWriter, WriterOptions,
+    MAX_KEY_LEN,
 };
 use common::*;
 use proptest::prelude::*;
@@ -50,9 +52,18 @@ proptest! {
     fn a_cursor_reads_exactly_what_lies_between_its_bounds(
         rows in model(400),
         bounds in prop::collection::vec((bound(), bound()), 1..12),
+        picks in prop::collection::vec((any::<bool>(), any::<prop::sample::Index>()), 24),
     ) {
         let reader = open(&rows, PARTITION_LEN);
+        // Half of the bounds are keys that are there.
+        let keys: Vec<_> = rows.keys().collect();
+        let mut picks = picks.into_iter();
+        let mut pick = |bound: Bound<Vec<u8>>| match picks.next() {
+            Some((true, index)) if !keys.is_empty() => bound.map(|_| keys[index.index(keys.len())].clone()),
+            _ => bound,
+        };
         for (lower, upper) in bounds {
+            let (lower, upper) = (pick(lower), pick(upper));
             let within = |key: &Vec<u8>| {
                 (match &lower {
                     Bound::Unbounded => true,
@@ -263,4 +274,78 @@ fn readings_of_sensors_take_few_bytes_and_fill_their_pages() {
     )
     .unwrap();
     assert_eq!(found, said_by(&rows));
+}
+
+/// Counts the pages that are asked for.
+struct Counting(
+    MemoryRun,
+    std::cell::RefCell<std::collections::BTreeSet<u32>>,
+);
+
+impl PageSource for Counting {
+    type Guard<'a> = &'a Page;
+
+    fn page(&self, page_no: u32) -> Result<&Page> {
+        self.1.borrow_mut().insert(page_no);
+        self.0.page(page_no)
+    }
+}
+
+#[test]
+fn the_first_rows_of_a_large_partition_touch_four_pages() {
+    let rows = readings(3, 30_000);
+    let (run, page_count) = write(&rows, PARTITION_LEN);
+    let reader = SegmentReader::open(Counting(run, Default::default()), page_count).unwrap();
+    reader.source().1.borrow_mut().clear();
+    let partition = [0, 1];
+    assert!(reader.may_contain(&partition).unwrap());
+    let upper = [0, 2];
+    let bounds = (Bound::Included(&partition[..]), Bound::Excluded(&upper[..]));
+    let mut cursor = reader
+        .cursor(bounds.0, bounds.1, Direction::Backward)
+        .unwrap();
+    for n in (29_980..30_000u64).rev() {
+        assert_eq!(cursor.header().row_id, 30_001 + n);
+        cursor.advance().unwrap();
+    }
+    assert!(
+        reader.source().1.borrow().len() <= 4,
+        "{:?}",
+        reader.source().1.borrow()
+    );
+}
+
+#[test]
+fn leaves_fill_their_pages() {
+    let mut writer = writer(ColumnClass::Bytes);
+    let mut random = 1u64;
+    let mut next = || {
+        random = random
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        random >> 32
+    };
+    for n in 0..20_000u64 {
+        let mut row = simple(n + 1);
+        let text: Vec<u8> = (0..next() % 120)
+            .map(|_| b'a' + (next() % 16) as u8)
+            .collect();
+        row.set_value(1, &text);
+        writer.push(&n.to_be_bytes(), 0, &row).unwrap();
+    }
+    let (run, _) = writer.finish().unwrap();
+    let used: Vec<usize> = run
+        .pages()
+        .iter()
+        .filter_map(|page| match page::parse(page).unwrap() {
+            (PageKind::Leaf, content) => Some(content.len()),
+            _ => None,
+        })
+        .collect();
+    let average = used.iter().sum::<usize>() as f64 / used.len() as f64 / CONTENT_CAPACITY as f64;
+    assert!(
+        used.len() > 50 && average > 0.93,
+        "{} leaves filled by {average}",
+        used.len()
+    );
 }

@@ -1,30 +1,71 @@
-//! Reading an encoded version without copying it.
+//! Reading an encoded version.
 
 use super::builder::{STATE_ABSENT, STATE_NULL, STATE_VALUE};
 use super::flags::{HAS_EXPIRY, HAS_RANGE_END, HAS_TIMES, KIND_BITS, MARKER};
 use super::{Cell, CellTimes, RowHeader, RowKind, RowView};
 use crate::bytes::ByteReader;
 use crate::error::{Result, StorageError};
+use std::ops::Range;
 
-/// A version in the bytes that [`super::RowBuilder::encode`] made. Parsing checks all of it, so that its cells
-/// can be read in any order at no further cost.
+/// A version in the bytes that [`super::RowBuilder::encode`] made, borrowed or owned. Reading checks all of it, so
+/// that its cells can be read in any order at no further cost.
 #[derive(Clone, Debug)]
-pub struct EncodedRow<'a> {
+pub struct StoredRow<B> {
+    bytes: B,
     header: RowHeader,
-    /// Two state bits a column.
-    states: &'a [u8],
-    /// Start of each column's bytes in `data`; one more entry for the end of the last.
-    starts: Vec<u32>,
-    data: &'a [u8],
-    extras: RowExtras<'a>,
+    /// Where the states lie, two bits a column.
+    states: usize,
+    /// Where each column's bytes start; one more entry for the end of the last.
+    starts: Vec<usize>,
+    /// Where the extras lie, if there are times among them.
+    times: Option<usize>,
+    range_end: Option<Range<usize>>,
 }
 
-impl<'a> EncodedRow<'a> {
+/// A version in borrowed bytes.
+pub type EncodedRow<'a> = StoredRow<&'a [u8]>;
+
+/// A version in bytes of its own.
+pub type OwnedRow = StoredRow<Vec<u8>>;
+
+impl<B: AsRef<[u8]>> StoredRow<B> {
     /// Reads a version that fills `bytes` to the end.
     ///
     /// # Errors
-    /// `Damaged` if it is not a version.
-    pub fn parse(bytes: &'a [u8]) -> Result<Self> {
+    /// `Damaged` if it is not a version; `Unsupported` if it was written by a later one of this crate.
+    pub fn parse(bytes: B) -> Result<Self> {
+        let mut row = Self::unread(bytes);
+        row.read()?;
+        Ok(row)
+    }
+
+    /// The bytes read.
+    pub fn bytes(&self) -> &[u8] {
+        self.bytes.as_ref()
+    }
+
+    fn unread(bytes: B) -> Self {
+        let header = RowHeader {
+            kind: RowKind::Row,
+            row_id: 0,
+            write_time: 0,
+            marker: false,
+            expiry: None,
+            natts: 0,
+        };
+        StoredRow {
+            bytes,
+            header,
+            states: 0,
+            starts: Vec::new(),
+            times: None,
+            range_end: None,
+        }
+    }
+
+    fn read(&mut self) -> Result<()> {
+        let bytes = self.bytes.as_ref();
+        let at = |reader: &ByteReader<'_>| bytes.len() - reader.rest().len();
         let mut reader = ByteReader::new(bytes);
         let first = reader.u8()?;
         if first & !(KIND_BITS | MARKER | HAS_EXPIRY | HAS_TIMES | HAS_RANGE_END) != 0 {
@@ -46,21 +87,39 @@ impl<'a> EncodedRow<'a> {
         if cells > usize::from(natts) {
             return Err(StorageError::damaged("more cells than columns"));
         }
+        self.states = at(&reader);
         let states = reader.take(cells.div_ceil(4))?;
-        let mut starts = Vec::with_capacity(cells + 1);
-        let mut end = 0u32;
-        starts.push(end);
+        self.starts.clear();
+        self.starts.reserve(cells + 1);
+        let mut end = 0usize;
+        self.starts.push(end);
         for index in 0..cells {
             if state(states, index) >= STATE_VALUE {
-                let len = u32::try_from(reader.varint()?).ok();
-                end = len
-                    .and_then(|len| end.checked_add(len))
+                end = end
+                    .checked_add(reader.size()?)
                     .ok_or_else(|| StorageError::damaged("cell is too long"))?;
             }
-            starts.push(end);
+            self.starts.push(end);
         }
-        let data = reader.take(end as usize)?;
-        let header = RowHeader {
+        let data = at(&reader);
+        reader.take(end)?;
+        self.starts.iter_mut().for_each(|start| *start += data);
+        let extras_at = at(&reader);
+        let has_times = first & HAS_TIMES != 0;
+        let extras = RowExtras::take(
+            &mut reader,
+            write_time,
+            has_times,
+            first & HAS_RANGE_END != 0,
+        )?;
+        if !reader.is_empty() {
+            return Err(StorageError::damaged("bytes after the end of a row"));
+        }
+        self.times = has_times.then_some(extras_at);
+        self.range_end = extras
+            .range_end
+            .map(|end| bytes.len() - end.len()..bytes.len());
+        self.header = RowHeader {
             kind,
             row_id,
             write_time,
@@ -68,22 +127,24 @@ impl<'a> EncodedRow<'a> {
             expiry,
             natts,
         };
-        let extras = RowExtras::take(
-            &mut reader,
-            write_time,
-            first & HAS_TIMES != 0,
-            first & HAS_RANGE_END != 0,
-        )?;
-        if !reader.is_empty() {
-            return Err(StorageError::damaged("bytes after the end of a row"));
-        }
-        Ok(EncodedRow {
-            header,
-            states,
-            starts,
-            data,
-            extras,
-        })
+        Ok(())
+    }
+}
+
+impl OwnedRow {
+    /// A row that says nothing yet, to be given bytes by [`OwnedRow::replace`].
+    pub fn empty() -> Self {
+        Self::unread(Vec::new())
+    }
+
+    /// Reads another version, in the same memory.
+    ///
+    /// # Errors
+    /// As [`StoredRow::parse`]; the row must not be used afterwards.
+    pub fn replace(&mut self, bytes: &[u8]) -> Result<()> {
+        self.bytes.clear();
+        self.bytes.extend_from_slice(bytes);
+        self.read()
     }
 }
 
@@ -93,7 +154,7 @@ fn state(states: &[u8], index: usize) -> u8 {
         .map_or(STATE_ABSENT, |byte| (byte >> (2 * (index % 4))) & 3)
 }
 
-impl RowView for EncodedRow<'_> {
+impl<B: AsRef<[u8]>> RowView for StoredRow<B> {
     fn header(&self) -> &RowHeader {
         &self.header
     }
@@ -102,35 +163,41 @@ impl RowView for EncodedRow<'_> {
         let Some(index) = usize::from(attnum).checked_sub(1) else {
             return Ok(Cell::Absent);
         };
-        let [start, end] = match self.starts.get(index..index + 2) {
-            Some([start, end]) => [*start as usize, *end as usize],
+        let range = match self.starts.get(index..index + 2) {
+            Some([start, end]) => *start..*end,
             _ => return Ok(Cell::Absent),
         };
-        let state = state(self.states, index);
-        Ok(match state {
-            STATE_ABSENT => Cell::Absent,
-            STATE_NULL => Cell::Null,
-            _ => {
-                let bytes = self
-                    .data
-                    .get(start..end)
-                    .ok_or_else(|| StorageError::damaged("cell out of its row"))?;
-                if state == STATE_VALUE {
-                    Cell::Value(bytes)
-                } else {
-                    Cell::External(bytes)
+        let bytes = self.bytes.as_ref();
+        Ok(
+            match state(bytes.get(self.states..).unwrap_or_default(), index) {
+                STATE_ABSENT => Cell::Absent,
+                STATE_NULL => Cell::Null,
+                state => {
+                    let value = bytes
+                        .get(range)
+                        .ok_or_else(|| StorageError::damaged("cell is out of its row"))?;
+                    if state == STATE_VALUE {
+                        Cell::Value(value)
+                    } else {
+                        Cell::External(value)
+                    }
                 }
-            }
-        })
+            },
+        )
     }
 
     fn cell_times(&self, attnum: u16) -> Result<Option<CellTimes>> {
-        self.extras.cell_times(attnum, self.header.write_time)
+        let Some(at) = self.times else {
+            return Ok(None);
+        };
+        let mut reader = ByteReader::new(self.bytes.as_ref().get(at..).unwrap_or_default());
+        let row_time = self.header.write_time;
+        RowExtras::take(&mut reader, row_time, true, false)?.cell_times(attnum, row_time)
     }
 
     fn range_end(&self) -> Option<&[u8]> {
         match self.header.kind {
-            RowKind::RangeTombstone => self.extras.range_end,
+            RowKind::RangeTombstone => self.bytes.as_ref().get(self.range_end.clone()?),
             _ => None,
         }
     }

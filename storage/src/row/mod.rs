@@ -8,7 +8,7 @@ mod builder;
 mod encoded;
 
 pub use builder::RowBuilder;
-pub use encoded::EncodedRow;
+pub use encoded::{EncodedRow, OwnedRow, StoredRow};
 
 pub(crate) use builder::put_extras;
 pub(crate) use encoded::RowExtras;

@@ -119,9 +119,6 @@ pub(super) fn may_contain<S: PageSource>(
     let start = (block % BLOCKS_PER_PAGE as u64) as usize * BLOCK_BYTES;
     let block = content
         .get(start..start + BLOCK_BYTES)
-        .ok_or_else(|| StorageError::Damaged {
-            page_no: Some(page_no),
-            what: "filter page is too short",
-        })?;
+        .ok_or_else(|| StorageError::damaged_at(page_no, "filter page is too short"))?;
     Ok(probes(bits).all(|(byte, bit)| block[byte] & bit != 0))
 }

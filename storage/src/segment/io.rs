@@ -88,10 +88,7 @@ impl PageSource for MemoryRun {
         let page = self
             .pages
             .get(page_no as usize)
-            .ok_or_else(|| StorageError::Damaged {
-                page_no: Some(page_no),
-                what: "there is no such page",
-            })?;
+            .ok_or_else(|| StorageError::damaged_at(page_no, "there is no such page"))?;
         let identity = PageIdentity {
             storage_id: self.storage_id,
             run_id: self.run_id,

@@ -72,10 +72,7 @@ pub(super) fn write<S: PageSink>(pages: &mut PageWriter<S>, stored: &Stored) -> 
 
 /// Reads the body of the leaf that starts in page `page_no`, into the memory of `body`.
 pub(super) fn read<S: PageSource>(source: &S, page_no: u32, mut body: Vec<u8>) -> Result<Vec<u8>> {
-    let damaged = |what| StorageError::Damaged {
-        page_no: Some(page_no),
-        what,
-    };
+    let damaged = |what| StorageError::damaged_at(page_no, what);
     let page = source.page(page_no)?;
     let content = content_of(&page, PageKind::Leaf, page_no)?;
     let mut reader = ByteReader::new(content);

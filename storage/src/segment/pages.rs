@@ -51,10 +51,10 @@ impl<S: PageSink> PageWriter<S> {
 pub(super) fn content_of(page: &Page, kind: PageKind, page_no: u32) -> Result<&[u8]> {
     let (found, content) = page::parse(page).map_err(|error| error.on_page(page_no))?;
     if found != kind {
-        return Err(StorageError::Damaged {
-            page_no: Some(page_no),
-            what: "page is of another kind than expected",
-        });
+        return Err(StorageError::damaged_at(
+            page_no,
+            "page is of another kind than expected",
+        ));
     }
     Ok(content)
 }

@@ -98,10 +98,7 @@ impl<S: PageSource> SegmentReader<S> {
         let leaf = Leaf::read(source, page_no, self.columns(), Vec::new())?;
         let row = leaf
             .find_row_id(row_id)?
-            .ok_or_else(|| StorageError::Damaged {
-                page_no: Some(page_no),
-                what: "row id is not in its leaf",
-            })?;
+            .ok_or_else(|| StorageError::damaged_at(page_no, "row id is not in its leaf"))?;
         SegmentCursor::at_row(self.clone(), leaf, row).map(Some)
     }
 }

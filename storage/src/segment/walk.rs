@@ -185,10 +185,7 @@ impl Walk {
             return if moved {
                 Ok(Some(leaf))
             } else {
-                Err(StorageError::Damaged {
-                    page_no: Some(page_no),
-                    what: "leaves are out of order",
-                })
+                Err(StorageError::damaged_at(page_no, "leaves are out of order"))
             };
         }
         Ok(None)

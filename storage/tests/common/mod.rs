@@ -200,7 +200,7 @@ pub fn row() -> impl Strategy<Value = RowBuilder> {
 /// A key: partition of two bytes, then a suffix of 8 bytes or of any length.
 pub fn key() -> impl Strategy<Value = Vec<u8>> {
     let suffix = prop_oneof![
-        (0u64..5000).prop_map(|n| (1u64 << 63 | n * 600).to_be_bytes().to_vec()),
+        (0u64..5000).prop_map(|n| ((1u64 << 63) | (n * 600)).to_be_bytes().to_vec()),
         prop::collection::vec(0u8..4, 0..14),
     ];
     ((0u8..2, 0u8..4), suffix).prop_map(|((a, b), suffix)| [vec![a, b], suffix].concat())
@@ -242,7 +242,7 @@ pub fn readings(partitions: u32, rows: u32) -> Model {
             ) - 50;
             let mut key = (partition as u16).to_be_bytes().to_vec();
             key.extend_from_slice(
-                &(1u64 << 63 | (780_000_000_000_000 + u64::from(n) * 600_000_000)).to_be_bytes(),
+                &((1u64 << 63) | (780_000_000_000_000 + u64::from(n) * 600_000_000)).to_be_bytes(),
             );
             let header = RowHeader {
                 kind: RowKind::Row,

@@ -3,27 +3,15 @@
 //! Pairs are gathered in one buffer; when it is full they are sorted and written as a *sorted run* to one
 //! temporary file that has no name. Reading merges the runs. Of equal keys only the pair pushed last comes out.
 
+mod run;
+
 use crate::error::{Result, StorageError};
+use crate::heap::{heapify, sift_down};
+use run::{key_of, Entry, FileRun, Run, MIN_READ_BUFFER, PAIR_HEADER};
 use std::fs::File;
 use std::io::Write;
-use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::rc::Rc;
-
-/// Bytes a reader of a sorted run holds at least.
-const MIN_READ_BUFFER: usize = 16 * 1024;
-/// Bytes of the two lengths before each pair in the file.
-const PAIR_HEADER: usize = 8;
-
-/// Where a pair lies in the buffer. Ordered by key, then by time of pushing.
-#[derive(Clone, Copy)]
-struct Entry {
-    /// The key's first 8 bytes as a big-endian number, zero-filled: most comparisons need nothing else.
-    prefix: u64,
-    start: usize,
-    key_len: u32,
-    payload_len: u32,
-}
 
 /// Gathers pairs in any order.
 pub struct ExternalSorter {
@@ -114,17 +102,7 @@ impl ExternalSorter {
                 let room = (memory / spill.runs.len().max(1)).max(MIN_READ_BUFFER);
                 let file = Rc::new(spill.file);
                 for (start, end) in spill.runs {
-                    let mut run = FileRun {
-                        file: Rc::clone(&file),
-                        at: start,
-                        end,
-                        room,
-                        buffer: Vec::new(),
-                        pair: 0,
-                        key: 0,
-                        len: 0,
-                    };
-                    run.advance()?;
+                    let run = FileRun::open(Rc::clone(&file), start, end, room)?;
                     runs.push(Run::File(run));
                 }
             }
@@ -198,114 +176,6 @@ fn prefix(key: &[u8]) -> u64 {
     u64::from_be_bytes(bytes)
 }
 
-fn key_of<'a>(buffer: &'a [u8], entry: &Entry) -> &'a [u8] {
-    &buffer[entry.start..entry.start + entry.key_len as usize]
-}
-
-/// A sorted run and the pair it stands at.
-enum Run {
-    Memory {
-        buffer: Vec<u8>,
-        entries: Vec<Entry>,
-        at: usize,
-    },
-    File(FileRun),
-}
-
-impl Run {
-    fn pair(&self) -> Option<(&[u8], &[u8])> {
-        match self {
-            Run::Memory {
-                buffer,
-                entries,
-                at,
-            } => {
-                let entry = entries.get(*at)?;
-                let len = (entry.key_len + entry.payload_len) as usize;
-                Some(buffer[entry.start..entry.start + len].split_at(entry.key_len as usize))
-            }
-            Run::File(run) => run.pair(),
-        }
-    }
-
-    fn key(&self) -> Option<&[u8]> {
-        self.pair().map(|(key, _)| key)
-    }
-
-    fn advance(&mut self) -> Result<()> {
-        match self {
-            Run::Memory { at, .. } => {
-                *at += 1;
-                Ok(())
-            }
-            Run::File(run) => run.advance(),
-        }
-    }
-}
-
-/// Reads a run from the file in pieces of about `room` bytes.
-struct FileRun {
-    file: Rc<File>,
-    /// Place in the file from which to read on.
-    at: u64,
-    end: u64,
-    room: usize,
-    buffer: Vec<u8>,
-    /// The current pair in `buffer`: its start, the length of its key, and its whole length, 0 past the end.
-    pair: usize,
-    key: usize,
-    len: usize,
-}
-
-impl FileRun {
-    fn pair(&self) -> Option<(&[u8], &[u8])> {
-        let pair = self
-            .buffer
-            .get(self.pair..self.pair + self.len)
-            .filter(|_| self.len > 0)?;
-        pair.get(PAIR_HEADER..)?.split_at_checked(self.key)
-    }
-
-    fn advance(&mut self) -> Result<()> {
-        self.pair += std::mem::take(&mut self.len);
-        if self.pair == self.buffer.len() && self.at == self.end {
-            return Ok(());
-        }
-        self.need(PAIR_HEADER)?;
-        let header = &self.buffer[self.pair..self.pair + PAIR_HEADER];
-        let number = |at: usize| {
-            header[at..at + 4]
-                .iter()
-                .rev()
-                .fold(0usize, |n, byte| n << 8 | usize::from(*byte))
-        };
-        self.key = number(0);
-        let len = PAIR_HEADER + self.key + number(4);
-        self.need(len)?;
-        self.len = len;
-        Ok(())
-    }
-
-    /// Reads on until `len` bytes from the current pair's start are in memory.
-    fn need(&mut self, len: usize) -> Result<()> {
-        let have = self.buffer.len() - self.pair;
-        if have >= len {
-            return Ok(());
-        }
-        self.buffer.drain(..self.pair);
-        self.pair = 0;
-        let left = usize::try_from(self.end - self.at).unwrap_or(usize::MAX);
-        let more = (len - have).max(self.room).min(left);
-        if have + more < len {
-            return Err(StorageError::damaged("temporary file is too short"));
-        }
-        self.buffer.resize(have + more, 0);
-        self.file.read_exact_at(&mut self.buffer[have..], self.at)?;
-        self.at += more as u64;
-        Ok(())
-    }
-}
-
 /// Sorted pairs, to be read once.
 pub struct SortedRows {
     /// In order of their making: of equal keys the later run has the newer pair.
@@ -317,18 +187,15 @@ pub struct SortedRows {
 
 impl SortedRows {
     fn new(runs: Vec<Run>) -> Self {
-        let heap = (0..runs.len())
+        let mut heap = (0..runs.len())
             .filter(|index| runs[*index].pair().is_some())
-            .collect();
-        let mut rows = SortedRows {
+            .collect::<Vec<_>>();
+        heapify(&mut heap, |a, b| before(&runs, a, b));
+        SortedRows {
             runs,
             heap,
             shown: false,
-        };
-        for at in (0..rows.heap.len() / 2).rev() {
-            rows.sift_down(at);
         }
-        rows
     }
 
     /// The next pair in ascending order of keys; each key comes once.
@@ -361,32 +228,14 @@ impl SortedRows {
         if run.pair().is_none() {
             self.heap.swap_remove(at);
         }
-        self.sift_down(at);
+        sift_down(&mut self.heap, at, |a, b| before(&self.runs, a, b));
         Ok(())
     }
+}
 
-    fn before(&self, a: usize, b: usize) -> bool {
-        self.key(a)
-            .cmp(&self.key(b))
-            .then(self.heap[b].cmp(&self.heap[a]))
-            .is_lt()
-    }
-
-    fn sift_down(&mut self, mut at: usize) {
-        loop {
-            let mut first = at;
-            for child in 2 * at + 1..(2 * at + 3).min(self.heap.len()) {
-                if self.before(child, first) {
-                    first = child;
-                }
-            }
-            if first == at {
-                return;
-            }
-            self.heap.swap(at, first);
-            at = first;
-        }
-    }
+/// Whether run `a` comes before `b`: by key, of equal keys the newer pair.
+fn before(runs: &[Run], a: usize, b: usize) -> bool {
+    runs[a].key().cmp(&runs[b].key()).then(b.cmp(&a)).is_lt()
 }
 
 #[cfg(test)]

@@ -1,0 +1,128 @@
+//! Giving back what nobody can see any more: rows of the list, and with them their runs, and rows of the delta.
+
+use cass_storage::merge::Cursor;
+use pgrx::pg_sys;
+
+use super::flush;
+use crate::delta::relation::column;
+use crate::delta::{Delta, DeltaCursor};
+use crate::read::segments::with_latest_snapshot;
+use crate::read::TableState;
+use crate::segment::list::List;
+use crate::segment::{metapage, relation};
+
+/// `int8lt` and `int8gt` of pg_proc.dat.
+const INT8LT: u32 = 469;
+const INT8GT: u32 = 470;
+
+/// Vacuums the list by `vacuum`, and takes out rows of earlier lives of the table and of tables that are gone.
+pub fn list(state: &TableState, vacuum: impl FnOnce(pg_sys::Relation)) {
+    let list = List::open(pg_sys::RowExclusiveLock);
+    vacuum(list.heap);
+    let own = relation::table_oid(state.rel);
+    let mut stale = Vec::new();
+    with_latest_snapshot(|snapshot| {
+        list.scan_tables(snapshot, |row| {
+            let table = row.table();
+            if (table == own && row.storage_id() != state.storage_id) || !exists(table) {
+                stale.push(row.tid());
+            }
+        });
+    });
+    for tid in stale {
+        list.remove_if_free(tid);
+    }
+    list.close(pg_sys::RowExclusiveLock);
+}
+
+/// Whether there is a relation of this OID.
+fn exists(table: pg_sys::Oid) -> bool {
+    let none = pg_sys::Datum::from(0_usize);
+    // SAFETY: a look-up in the relation cache by OID.
+    unsafe {
+        pg_sys::SearchSysCacheExists(
+            pg_sys::SysCacheIdentifier::RELOID as i32,
+            pg_sys::Datum::from(table),
+            none,
+            none,
+            none,
+        )
+    }
+}
+
+/// Vacuums the delta by `vacuum`, takes out rows of earlier lives of the table, and notes in the metapage that the delta is
+/// empty if it is.
+pub fn delta(state: &TableState, vacuum: impl FnOnce(pg_sys::Relation)) {
+    let Some(delta) = Delta::open(state.rel, state.storage_id, pg_sys::RowExclusiveLock) else { return };
+    vacuum(delta.heap);
+    let stale = with_latest_snapshot(|snapshot| {
+        let mut stale = Vec::new();
+        for (strategy, procedure) in
+            [(pg_sys::BTLessStrategyNumber, INT8LT), (pg_sys::BTGreaterStrategyNumber, INT8GT)]
+        {
+            find_other_lives(&delta, snapshot, strategy, procedure, &mut stale);
+        }
+        flush::delete_rows(&delta, stale)
+    });
+    if stale == 0 {
+        note_if_empty(state, &delta);
+    }
+    delta.close();
+}
+
+/// Finds rows whose storage id is not the table's, on one side of it.
+fn find_other_lives(
+    delta: &Delta,
+    snapshot: pg_sys::Snapshot,
+    strategy: u32,
+    procedure: u32,
+    found: &mut Vec<pg_sys::ItemPointerData>,
+) {
+    let mut key = pg_sys::ScanKeyData::default();
+    // SAFETY: delta and index are open; the key lives until the scan ends; each tuple is looked at before the scan moves on.
+    unsafe {
+        pg_sys::ScanKeyInit(
+            &raw mut key,
+            column::STORAGE_ID,
+            strategy as pg_sys::StrategyNumber,
+            pg_sys::Oid::from(procedure),
+            pg_sys::Datum::from(delta.storage_id as i64),
+        );
+        let index = (*delta.key_index).rd_id;
+        let scan = pg_sys::systable_beginscan(delta.heap, index, true, snapshot, 1, &raw mut key);
+        loop {
+            let tuple = pg_sys::systable_getnext(scan);
+            if tuple.is_null() {
+                break;
+            }
+            found.push((*tuple).t_self);
+        }
+        pg_sys::systable_endscan(scan);
+    }
+}
+
+/// Clears the metapage's flag if the delta holds nothing. Writers are kept out meanwhile, if none is at work: one sets the flag
+/// once it has its lock, before it writes. What a flush of this transaction deletes is not gone until it commits, so that
+/// the flag is cleared by the VACUUM after the one that flushed.
+fn note_if_empty(state: &TableState, delta: &Delta) {
+    if !metapage::read(state.rel).delta_dirty {
+        return;
+    }
+    let lock = pg_sys::ShareLock as pg_sys::LOCKMODE;
+    // SAFETY: the table is open; the lock taken here is given back.
+    unsafe {
+        if !pg_sys::ConditionalLockRelation(state.rel, lock) {
+            return;
+        }
+        let empty = with_latest_snapshot(|snapshot| {
+            let cursor = DeltaCursor::open_all(delta, snapshot).unwrap_or_else(|error| state.raise(&error));
+            let empty = cursor.key().is_none();
+            cursor.close();
+            empty
+        });
+        if empty {
+            metapage::set_delta_dirty(state.rel, false);
+        }
+        pg_sys::UnlockRelation(state.rel, lock);
+    }
+}

@@ -1,0 +1,20 @@
+//! The custom scan `CassScan`: reads a cass table by partition, by a range of tokens, or as a whole.
+//!
+//! `clause` tells what one condition says about the key, `bounds` which conditions narrow a scan, `path` offers scans to
+//! the planner, `plan` carries the chosen one to the executor, where `values` and `ranges` turn bounds into key ranges
+//! and `exec` reads them.
+
+pub mod bounds;
+pub mod clause;
+mod exec;
+mod explain;
+pub mod path;
+mod plan;
+mod ranges;
+mod values;
+
+/// Registers the plan node, so that parallel workers can read it. Called once a process from `_PG_init`.
+pub fn init() {
+    // SAFETY: the table is static.
+    unsafe { pgrx::pg_sys::RegisterCustomScanMethods(plan::SCAN_METHODS.as_ptr()) };
+}

@@ -1,0 +1,194 @@
+//! Key ranges: the bytes between which the rows lie that satisfy a scan's bounds.
+
+use std::ops::Bound::{Excluded, Included, Unbounded};
+
+use cass_storage::key::{prefix_successor, put_token, Order};
+use cass_storage::merge::Direction;
+use pgrx::pg_sys::Datum;
+
+use super::clause::{Target, Test};
+use super::values::Fitted;
+use crate::catalog::TableKey;
+use crate::read::KeyRange;
+
+/// A bound with its values, NULLs left out: one value, none, or an array's.
+#[derive(Clone, Debug)]
+pub struct BoundValues {
+    pub target: Target,
+    pub test: Test,
+    pub values: Vec<Fitted>,
+}
+
+/// The disjoint ranges that hold every row satisfying all bounds, in the scan's order.
+///
+/// The bounds are those of one [`super::bounds::Bounds`]. Values of the token are bigints.
+pub fn key_ranges(key: &TableKey, bounds: &[BoundValues], direction: Direction) -> Vec<KeyRange> {
+    let mut ranges = if bounds.is_empty() {
+        vec![KeyRange::everything()]
+    } else if bounds.iter().any(|bound| bound.target == Target::Token) {
+        token_range(bounds).into_iter().collect()
+    } else {
+        partition_ranges(key, bounds)
+    };
+    if direction == Direction::Backward {
+        ranges.reverse();
+    }
+    ranges
+}
+
+/// The range of the ring that all comparisons of the token leave; `None` if it is empty.
+fn token_range(bounds: &[BoundValues]) -> Option<KeyRange> {
+    let (mut least, mut greatest) = (i64::MIN, i64::MAX);
+    for bound in bounds {
+        let token = match bound.values.first() {
+            Some(Fitted::Value(value)) => value.value() as i64,
+            _ => return None,
+        };
+        match bound.test {
+            Test::Less => greatest = greatest.min(token.checked_sub(1)?),
+            Test::LessOrEqual => greatest = greatest.min(token),
+            Test::GreaterOrEqual => least = least.max(token),
+            Test::Greater => least = least.max(token.checked_add(1)?),
+            Test::Equal | Test::Any => {
+                least = least.max(token);
+                greatest = greatest.min(token);
+            }
+        }
+    }
+    let start = |token| {
+        let mut bytes = Vec::with_capacity(8);
+        put_token(&mut bytes, token);
+        bytes
+    };
+    (least <= greatest).then(|| KeyRange {
+        lower: Included(start(least)),
+        upper: greatest.checked_add(1).map_or(Unbounded, |next| Excluded(start(next))),
+        partition: None,
+    })
+}
+
+/// One range for every combination of partition and leading clustering values.
+fn partition_ranges(key: &TableKey, bounds: &[BoundValues]) -> Vec<KeyRange> {
+    let values_of = |index: usize| -> Option<Vec<Datum>> {
+        let equality =
+            bounds.iter().find(|bound| bound.target == Target::Column(index) && bound.test.is_equality())?;
+        // A value outside the column's type equals none of its values.
+        let in_type = |value: &Fitted| match value {
+            Fitted::Value(datum) => Some(*datum),
+            Fitted::BelowAll | Fitted::AboveAll => None,
+        };
+        Some(equality.values.iter().filter_map(in_type).collect())
+    };
+
+    let mut combinations: Vec<Vec<Datum>> = vec![Vec::new()];
+    for index in 0..key.partition_columns {
+        let values = values_of(index).unwrap_or_default();
+        combinations = extend_each(&combinations, &values, |combination, value| combination.push(*value));
+    }
+    let mut partitions: Vec<Vec<u8>> =
+        combinations.iter().map(|combination| key.encode_partition(combination)).collect();
+    partitions.sort_unstable();
+    partitions.dedup();
+
+    let mut clustering: Vec<Vec<u8>> = vec![Vec::new()];
+    let mut next = key.partition_columns;
+    while let Some(values) = (next < key.columns.len()).then(|| values_of(next)).flatten() {
+        let mut encoded: Vec<Vec<u8>> = values
+            .iter()
+            .map(|value| {
+                let mut bytes = Vec::new();
+                key.encode_component(next, *value, &mut bytes);
+                bytes
+            })
+            .collect();
+        encoded.sort_unstable();
+        encoded.dedup();
+        clustering = extend_each(&clustering, &encoded, |prefix, component| prefix.extend_from_slice(component));
+        next += 1;
+    }
+
+    let Some(slice) = Slice::of(key, next, bounds) else { return Vec::new() };
+    let mut ranges = Vec::with_capacity(partitions.len() * clustering.len());
+    for partition in partitions {
+        for prefix in &clustering {
+            let mut start = partition.clone();
+            start.extend_from_slice(prefix);
+            ranges.extend(slice.range(start, &partition));
+        }
+    }
+    ranges
+}
+
+/// Every member of `starts` followed by every one of `ends`, in this order.
+fn extend_each<S: Clone, E>(starts: &[S], ends: &[E], append: impl Fn(&mut S, &E)) -> Vec<S> {
+    let mut all = Vec::with_capacity(starts.len() * ends.len());
+    for start in starts {
+        pgrx::check_for_interrupts!();
+        for end in ends {
+            let mut extended = start.clone();
+            append(&mut extended, end);
+            all.push(extended);
+        }
+    }
+    all
+}
+
+/// The part of every prefix's keys that inequalities of the next clustering column leave, as bytes after the prefix.
+#[derive(Debug, Default)]
+struct Slice {
+    /// Keys are not below this.
+    lower: Option<Vec<u8>>,
+    /// Keys are below this.
+    upper: Option<Vec<u8>>,
+}
+
+impl Slice {
+    /// `None` if no key can satisfy the inequalities of the column of this index.
+    fn of(key: &TableKey, index: usize, bounds: &[BoundValues]) -> Option<Self> {
+        let mut slice = Self::default();
+        let Some(column) = key.columns.get(index) else { return Some(slice) };
+        for bound in bounds.iter().filter(|bound| bound.target == Target::Column(index)) {
+            let is_lower = matches!(bound.test, Test::Greater | Test::GreaterOrEqual);
+            let value = match bound.values.first()? {
+                Fitted::Value(value) => *value,
+                Fitted::BelowAll if is_lower => continue,
+                Fitted::AboveAll if !is_lower => continue,
+                Fitted::BelowAll | Fitted::AboveAll => return None,
+            };
+            let mut bytes = Vec::new();
+            key.encode_component(index, value, &mut bytes);
+            // Keys with this value start with `bytes`; those behind it in key order are not below the successor.
+            let descending = column.order == Order::Descending;
+            let from_here = is_lower != descending;
+            let with_value = matches!(bound.test, Test::GreaterOrEqual | Test::LessOrEqual);
+            let edge = if from_here == with_value { Some(bytes) } else { prefix_successor(&bytes) };
+            if from_here {
+                // Nothing lies behind the greatest value.
+                let edge = edge?;
+                if slice.lower.as_ref().is_none_or(|lower| *lower < edge) {
+                    slice.lower = Some(edge);
+                }
+            } else if let Some(edge) = edge {
+                if slice.upper.as_ref().is_none_or(|upper| *upper > edge) {
+                    slice.upper = Some(edge);
+                }
+            }
+        }
+        Some(slice)
+    }
+
+    /// The range of keys that start with `prefix`; `None` if the inequalities leave none.
+    fn range(&self, prefix: Vec<u8>, partition: &[u8]) -> Option<KeyRange> {
+        let with = |edge: &Vec<u8>| [prefix.as_slice(), edge.as_slice()].concat();
+        let lower = self.lower.as_ref().map_or_else(|| prefix.clone(), with);
+        let upper = self.upper.as_ref().map(with).or_else(|| prefix_successor(&prefix));
+        if upper.as_ref().is_some_and(|upper| *upper <= lower) {
+            return None;
+        }
+        Some(KeyRange {
+            lower: Included(lower),
+            upper: upper.map_or(Unbounded, Excluded),
+            partition: Some(partition.to_vec()),
+        })
+    }
+}
