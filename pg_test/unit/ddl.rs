@@ -262,6 +262,9 @@ mod tests {
         run("COMMENT ON CONSTRAINT k ON t IS 'of the constraint'");
         run("COMMENT ON INDEX k IS 'of the index'");
         run("ALTER TABLE t REPLICA IDENTITY USING INDEX k");
+        run("INSERT INTO t SELECT g % 3, g % 2, g, 'v' || g FROM generate_series(1, 20) g");
+        let rows = "SELECT string_agg(t::text, ';' ORDER BY c) FROM t";
+        let before = text(rows);
         run("ALTER TABLE t SET ACCESS METHOD cass, SET (partition_key = 'a, b', clustering_order = 'c DESC', fillfactor = 80)");
         let kept = "SELECT concat_ws(';', c.conname, i.indisreplident, obj_description(c.oid, 'pg_constraint'), \
                     obj_description(i.indexrelid, 'pg_class')) FROM pg_constraint c JOIN pg_index i ON i.indexrelid = c.conindid \
@@ -271,11 +274,13 @@ mod tests {
             ("cass".into(), WHOLE.into())
         );
         assert_eq!(text(kept), "k;t;of the constraint;of the index");
+        assert_eq!(text(rows), before);
         run("ALTER TABLE t SET ACCESS METHOD heap");
         assert_eq!(
             (access_method("t"), key_of("t")),
             ("heap".into(), "btree (a, b, c)".into())
         );
+        assert_eq!(text(rows), before);
         assert_eq!(text(kept), "k;t;of the constraint;of the index");
     }
 
