@@ -1,4 +1,5 @@
 //! SQL functions.
 
+mod segments;
 mod allow_filtering;
 mod token;
