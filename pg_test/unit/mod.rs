@@ -2,6 +2,8 @@
 
 mod errors;
 mod keys;
+mod refusals;
+mod scan;
 mod support;
 mod tokens;
 mod types;

@@ -106,7 +106,11 @@ impl TableKey {
                 column
                     .key_type
                     .check_partition_value(*value)
-                    .and_then(|()| column.key_type.serialize(*value, column.typmod, &mut serialized))
+                    .and_then(|()| {
+                        column
+                            .key_type
+                            .serialize(*value, column.typmod, &mut serialized)
+                    })
             };
             if let Err(error) = checked {
                 column.raise(error);
