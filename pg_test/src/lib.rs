@@ -5,6 +5,7 @@
 
 mod cluster;
 mod compare;
+mod inspect;
 mod process;
 mod random;
 mod session;

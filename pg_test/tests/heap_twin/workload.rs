@@ -260,7 +260,7 @@ impl Workload {
 
     /// INSERT that names the key and one column more: the others keep their values.
     fn insert_some_columns(&mut self) {
-        if self.schema.key_columns == 0 || skip("cells") {
+        if self.schema.key_columns == 0 {
             return self.upsert();
         }
         let row = self.row();
@@ -419,7 +419,7 @@ impl Workload {
             .random
             .pick(&["VACUUM", "VACUUM", "VACUUM ANALYZE", "VACUUM FREEZE"]);
         let sql = match self.in_transaction {
-            false if self.random.chance(15) && !skip("full") => "VACUUM FULL cass_twin".to_owned(),
+            false if self.random.chance(15) => "VACUUM FULL cass_twin".to_owned(),
             _ => format!("{vacuum} cass_twin"),
         };
         self.history.push(format!("{sql};  -- by another session"));
@@ -489,8 +489,4 @@ impl Workload {
         self.session
             .run("RESET enable_seqscan; RESET enable_bitmapscan");
     }
-}
-
-fn skip(x: &str) -> bool {
-    std::env::var("CASS_SKIP").is_ok_and(|v| v.contains(x))
 }
