@@ -366,6 +366,8 @@ impl Relation<'_> {
                 + rows * target.per_tuple;
             if full_read != FullRead::Allowed {
                 total += disabled(full_read);
+            } else if !bounds.is_bound() && !pg_sys::enable_seqscan {
+                total += pg_sys::disable_cost;
             }
             Cost {
                 rows,
