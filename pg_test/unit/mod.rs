@@ -5,6 +5,8 @@ mod ddl_refusals;
 mod errors;
 mod keys;
 mod segments;
+mod refusals;
+mod scan;
 mod support;
 mod tokens;
 mod types;

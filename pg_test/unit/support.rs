@@ -94,3 +94,42 @@ pub fn json_texts(json: &str) -> Vec<String> {
         other => panic!("{json}: {other:?}"),
     }
 }
+
+/// What a statement returns in its first column: the values as text joined by blanks, `null` for NULL.
+pub fn rows(sql: &str) -> String {
+    first_column(sql).join(" ")
+}
+
+/// The lines of a query's plan, without costs, joined by `|`.
+pub fn plan(sql: &str) -> String {
+    explain("COSTS off", sql)
+}
+
+/// The lines of a query's plan, joined by `|`.
+pub fn explain(options: &str, sql: &str) -> String {
+    first_column(&format!("EXPLAIN ({options}) {sql}")).join("|")
+}
+
+fn first_column(sql: &str) -> Vec<String> {
+    Spi::connect_mut(|client| {
+        if let Err(error) = client.update(sql, None, &[]) {
+            panic!("{sql}: {error}");
+        }
+        // SAFETY: SPI's result of the last statement is null or `numvals` rows; SPI_getvalue gives null or a C string.
+        unsafe {
+            let table = pg_sys::SPI_tuptable;
+            let count = table.as_ref().map_or(0, |table| table.numvals as usize);
+            let value = |index| {
+                let value = pg_sys::SPI_getvalue(*(*table).vals.add(index), (*table).tupdesc, 1);
+                if value.is_null() {
+                    "null".into()
+                } else {
+                    std::ffi::CStr::from_ptr(value)
+                        .to_string_lossy()
+                        .into_owned()
+                }
+            };
+            (0..count).map(value).collect()
+        }
+    })
+}

@@ -19,16 +19,12 @@ use crate::error::Report;
 pub struct Column {
     /// Its number, from 1.
     pub attnum: u16,
-    /// Whether it has been dropped; its other fields but length and alignment mean nothing then.
+    /// Whether it has been dropped; its other fields but the length mean nothing then.
     pub dropped: bool,
     /// Length of its values in bytes; -1 for varlena, -2 for C strings.
     pub type_len: i16,
     /// Whether a value is kept in the Datum itself.
     pub by_value: bool,
-    /// Alignment of its values, as pg_attribute.attalign has it.
-    pub align: u8,
-    /// Its declared type.
-    pub type_oid: Oid,
     /// How a segment encodes its values.
     pub class: ColumnClass,
     /// Whether the key's bytes give its value back, so that rows do not store it again.
@@ -38,8 +34,6 @@ pub struct Column {
 /// A cass table.
 #[derive(Clone, Debug)]
 pub struct Table {
-    /// Its OID; that of the transient table while a table is rewritten.
-    pub relid: Oid,
     /// Its primary key; `None` while rows are kept unplaced.
     pub key: Option<Rc<TableKey>>,
     /// Its columns by number less 1, dropped ones included.
@@ -103,7 +97,6 @@ pub unsafe fn table_of(rel: pg_sys::Relation) -> Rc<Table> {
 unsafe fn read(rel: pg_sys::Relation) -> Table {
     // SAFETY: the caller vouches for `rel`, whose descriptor and pg_class row live while it is open.
     unsafe {
-        let relid = (*rel).rd_id;
         let original = (*(*rel).rd_rel).relrewrite;
         let index = if original == Oid::INVALID {
             primary_key_index(rel)
@@ -127,7 +120,6 @@ unsafe fn read(rel: pg_sys::Relation) -> Table {
             .map(|attribute| column_of(attribute, key.as_deref()))
             .collect();
         Table {
-            relid,
             key,
             columns,
             options,
@@ -220,8 +212,6 @@ fn column_of(attribute: &pg_sys::FormData_pg_attribute, key: Option<&TableKey>) 
         dropped: attribute.attisdropped,
         type_len: attribute.attlen,
         by_value: attribute.attbyval,
-        align: attribute.attalign as u8,
-        type_oid: attribute.atttypid,
         class: class_of(attribute),
         in_key: in_key && !attribute.attisdropped,
     }

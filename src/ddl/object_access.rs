@@ -87,14 +87,12 @@ fn created(relid: Oid) {
                 .hint("Write USING heap, or create a table with CREATE TABLE AS and add its primary key.")
                 .raise();
         }
-        pg_sys::RELKIND_RELATION if method == cass => {
-            if rewrites == Oid::INVALID {
-                frame::note_created(relid);
-                // pg_upgrade brings no OID for a delta; the first write makes it then.
-                // SAFETY: reads a variable of this process.
-                if !unsafe { pg_sys::IsBinaryUpgrade } {
-                    crate::delta::create::create(rel.as_ptr());
-                }
+        pg_sys::RELKIND_RELATION if method == cass && rewrites == Oid::INVALID => {
+            frame::note_created(relid);
+            // pg_upgrade brings no OID for a delta; the first write makes it then.
+            // SAFETY: reads a variable of this process.
+            if !unsafe { pg_sys::IsBinaryUpgrade } {
+                crate::delta::create::create(rel.as_ptr());
             }
         }
         _ => {}

@@ -38,6 +38,7 @@ pub(super) unsafe extern "C-unwind" fn build_empty(_index: Relation) {}
 ///
 /// Writing a row replaces the one of the same key, so only ON CONFLICT asks whether the key was free: it was if a
 /// look-up that sees uncommitted rows finds the row just written.
+#[allow(clippy::too_many_arguments, reason = "the signature is PostgreSQL's")]
 #[pg_guard]
 pub(super) unsafe extern "C-unwind" fn insert(
     _index: Relation,

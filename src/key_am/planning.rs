@@ -59,6 +59,7 @@ unsafe extern "C-unwind" fn relation_info(
 }
 
 /// Cost of a scan that the planner should not have thought of.
+#[allow(clippy::too_many_arguments, reason = "the signature is PostgreSQL's")]
 #[pg_guard]
 pub(super) unsafe extern "C-unwind" fn cost_estimate(
     _root: *mut pg_sys::PlannerInfo,

@@ -96,23 +96,36 @@ unsafe extern "C-unwind" fn add_paths(
         if let Some(previous) = PREVIOUS_PATHS.get().copied().flatten() {
             pg_sys::ffi::pg_guard_ffi_boundary(|| previous(root, rel, index, entry));
         }
-        if (*entry).rtekind != RTEKind::RTE_RELATION || (*entry).inh || !is_cass_oid((*entry).relid) {
+        if (*entry).rtekind != RTEKind::RTE_RELATION || (*entry).inh || !is_cass_oid((*entry).relid)
+        {
             return;
         }
-        let (Some(key), Some(key_access_method)) = (key_of((*entry).relid), cass_key_am_oid()) else { return };
+        let (Some(key), Some(key_access_method)) = (key_of((*entry).relid), cass_key_am_oid())
+        else {
+            return;
+        };
         let statement = PLANNING.with_borrow(|planning| planning.last().cloned());
         let read = Read {
-            relation: Relation { root, rel, key: &key },
+            relation: Relation {
+                root,
+                rel,
+                key: &key,
+            },
             entry: &*entry,
             statement: statement.as_deref(),
         };
         let is_dummy = pg_sys::is_dummy_rel(rel);
-        let outer_sets = if is_dummy { Vec::new() } else { read.relation.binding_outer_sets() };
+        let outer_sets = if is_dummy {
+            Vec::new()
+        } else {
+            read.relation.binding_outer_sets()
+        };
         let full_read = read.judge(&outer_sets);
         if is_dummy {
             return;
         }
-        let kept = pointers::<pg_sys::Path>((*rel).pathlist).filter(|path| !is_replaced(*path, key_access_method));
+        let kept = pointers::<pg_sys::Path>((*rel).pathlist)
+            .filter(|path| !is_replaced(*path, key_access_method));
         (*rel).pathlist = list_of(kept);
         (*rel).partial_pathlist = std::ptr::null_mut();
         read.relation.add_own_paths(full_read);
@@ -128,9 +141,19 @@ pub unsafe fn refuse_chosen(root: *mut pg_sys::PlannerInfo, rel: *mut pg_sys::Re
     // SAFETY: the caller's promise; a base relation has an entry in the array.
     unsafe {
         let entry = *(*root).simple_rte_array.add((*rel).relid as usize);
-        let Some(key) = key_of((*entry).relid) else { return };
+        let Some(key) = key_of((*entry).relid) else {
+            return;
+        };
         let statement = PLANNING.with_borrow(|planning| planning.last().cloned());
-        Read { relation: Relation { root, rel, key: &key }, entry: &*entry, statement: statement.as_deref() }
-            .refuse_partition_key();
+        Read {
+            relation: Relation {
+                root,
+                rel,
+                key: &key,
+            },
+            entry: &*entry,
+            statement: statement.as_deref(),
+        }
+        .refuse_partition_key();
     }
 }

@@ -65,7 +65,10 @@ impl Context<'_> {
         };
         Report::new(
             PARTITION_KEY,
-            format!("query does not supply the whole partition key of table \"{}\"", self.table),
+            format!(
+                "query does not supply the whole partition key of table \"{}\"",
+                self.table
+            ),
         )
         .detail(format!(
             "The partition key is ({partition}). No \"=\" or IN condition was found for {missing}."
