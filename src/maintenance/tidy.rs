@@ -53,13 +53,16 @@ fn exists(table: pg_sys::Oid) -> bool {
 /// Vacuums the delta by `vacuum`, takes out rows of earlier lives of the table, and notes in the metapage that the delta is
 /// empty if it is.
 pub fn delta(state: &TableState, vacuum: impl FnOnce(pg_sys::Relation)) {
-    let Some(delta) = Delta::open(state.rel, state.storage_id, pg_sys::RowExclusiveLock) else { return };
+    let Some(delta) = Delta::open(state.rel, state.storage_id, pg_sys::RowExclusiveLock) else {
+        return;
+    };
     vacuum(delta.heap);
     let stale = with_latest_snapshot(|snapshot| {
         let mut stale = Vec::new();
-        for (strategy, procedure) in
-            [(pg_sys::BTLessStrategyNumber, INT8LT), (pg_sys::BTGreaterStrategyNumber, INT8GT)]
-        {
+        for (strategy, procedure) in [
+            (pg_sys::BTLessStrategyNumber, INT8LT),
+            (pg_sys::BTGreaterStrategyNumber, INT8GT),
+        ] {
             find_other_lives(&delta, snapshot, strategy, procedure, &mut stale);
         }
         flush::delete_rows(&delta, stale)
@@ -115,7 +118,8 @@ fn note_if_empty(state: &TableState, delta: &Delta) {
             return;
         }
         let empty = with_latest_snapshot(|snapshot| {
-            let cursor = DeltaCursor::open_all(delta, snapshot).unwrap_or_else(|error| state.raise(&error));
+            let cursor =
+                DeltaCursor::open_all(delta, snapshot).unwrap_or_else(|error| state.raise(&error));
             let empty = cursor.key().is_none();
             cursor.close();
             empty

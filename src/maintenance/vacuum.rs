@@ -45,14 +45,31 @@ pub unsafe fn vacuum(
         phase(pg_sys::PROGRESS_VACUUM_PHASE_VACUUM_INDEX);
         let wanted = params.index_cleanup != pg_sys::VacOptValue::VACOPTVALUE_DISABLED;
         let dead = dead_rows(rel);
-        let index_entries = if wanted && dead > 0 { index_entries::remove_dead(&state, strategy) } else { 0 };
+        let index_entries = if wanted && dead > 0 {
+            index_entries::remove_dead(&state, strategy)
+        } else {
+            0
+        };
         phase(pg_sys::PROGRESS_VACUUM_PHASE_FINAL_CLEANUP);
         // The ids of what was merged away are still in runs that snapshots may read: the next VACUUM removes their entries.
-        let dead_next_time = if merged.inputs > 0 || list::has_dead(state.storage_id) { dead.max(1) } else { 0 };
+        let dead_next_time = if merged.inputs > 0 || list::has_dead(state.storage_id) {
+            dead.max(1)
+        } else {
+            0
+        };
         update_statistics(&state, dead_next_time);
         pg_sys::PopActiveSnapshot();
         pg_sys::pgstat_progress_end_command();
-        report(rel, &params, start.elapsed(), &Work { flushed, merged, index_entries });
+        report(
+            rel,
+            &params,
+            start.elapsed(),
+            &Work {
+                flushed,
+                merged,
+                index_entries,
+            },
+        );
     }
 }
 
@@ -65,14 +82,19 @@ fn begin_progress(rel: pg_sys::Relation) {
             relation::oid(rel),
         );
         let blocks = i64::from(relation::main_fork_blocks(rel));
-        pg_sys::pgstat_progress_update_param(pg_sys::PROGRESS_VACUUM_TOTAL_HEAP_BLKS as i32, blocks);
+        pg_sys::pgstat_progress_update_param(
+            pg_sys::PROGRESS_VACUUM_TOTAL_HEAP_BLKS as i32,
+            blocks,
+        );
     }
     phase(pg_sys::PROGRESS_VACUUM_PHASE_SCAN_HEAP);
 }
 
 fn phase(phase: u32) {
     // SAFETY: writes this backend's own entry of shared statistics.
-    unsafe { pg_sys::pgstat_progress_update_param(pg_sys::PROGRESS_VACUUM_PHASE as i32, i64::from(phase)) }
+    unsafe {
+        pg_sys::pgstat_progress_update_param(pg_sys::PROGRESS_VACUUM_PHASE as i32, i64::from(phase))
+    }
 }
 
 /// Rows overwritten or deleted that indexes may still have entries of, as far as the statistics know.
@@ -91,7 +113,10 @@ fn dead_rows(rel: pg_sys::Relation) -> i64 {
 /// Tells planner and autovacuum how large the table is now. Segments hold no transaction ids, so none is frozen.
 fn update_statistics(state: &TableState, dead: i64) {
     let segments = with_latest_snapshot(|snapshot| list::visible(state.storage_id, snapshot));
-    let rows: u64 = segments.iter().map(|segment| segment.row_count.saturating_sub(segment.tombstone_count)).sum();
+    let rows: u64 = segments
+        .iter()
+        .map(|segment| segment.row_count.saturating_sub(segment.tombstone_count))
+        .sum();
     // SAFETY: the table is open and locked as VACUUM does.
     unsafe {
         pg_sys::vac_update_relstats(
@@ -120,8 +145,16 @@ fn report(rel: pg_sys::Relation, params: &pg_sys::VacuumParams, elapsed: Duratio
     if !verbose && !slow {
         return;
     }
-    let Work { flushed, merged, index_entries } = work;
-    let message = format!("vacuumed cass table \"{}\" in {} ms", relation::name(rel), elapsed.as_millis());
+    let Work {
+        flushed,
+        merged,
+        index_entries,
+    } = work;
+    let message = format!(
+        "vacuumed cass table \"{}\" in {} ms",
+        relation::name(rel),
+        elapsed.as_millis()
+    );
     let detail = format!(
         "{} rows flushed, {} delta rows removed and {} left, {} segments merged into {}, {} row versions dropped, {} index \
          entries removed.",
