@@ -71,7 +71,8 @@ mod tests {
         for page_no in 0..count {
             let mut page: Page = [0; page::PAGE_SIZE];
             let identity = PageIdentity { storage_id, run_id, page_no };
-            page::write(&mut page, &identity, PageKind::Leaf, format!("page {page_no} of run {run_id}").as_bytes()).unwrap();
+            page::write(&mut page, &identity, PageKind::Leaf, format!("page {page_no} of run {run_id}").as_bytes())
+                .unwrap();
             cass_storage::segment::PageSink::put(&mut buffer, &page).unwrap();
         }
         let mut entry = SegmentEntry {

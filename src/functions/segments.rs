@@ -7,8 +7,8 @@ use cass_storage::key::get_token;
 use cass_storage::merge::{Cursor, Direction};
 use cass_storage::row::{RowHeader, RowKind, RowView};
 use cass_storage::segment::SegmentCursor;
-use pgrx::{pg_sys, PgRelation};
 use pgrx::prelude::*;
+use pgrx::{pg_sys, PgRelation};
 
 use crate::catalog::{is_cass_oid, TableKey};
 use crate::error::Report;
@@ -194,10 +194,13 @@ fn open(table: pg_sys::Oid) -> pg_sys::Relation {
             Report::new("42809", format!("\"{name}\" is not a table of access method cass")).raise();
         }
         let user = pg_sys::GetUserId();
-        if pg_sys::pg_class_aclcheck(table, user, pg_sys::ACL_SELECT as pg_sys::AclMode) != pg_sys::AclResult::ACLCHECK_OK {
+        if pg_sys::pg_class_aclcheck(table, user, pg_sys::ACL_SELECT as pg_sys::AclMode)
+            != pg_sys::AclResult::ACLCHECK_OK
+        {
             Report::new("42501", format!("permission denied for table {name}")).raise();
         }
-        if pg_sys::check_enable_rls(table, pg_sys::InvalidOid, true) == pg_sys::CheckEnableRlsResult::RLS_ENABLED as i32 {
+        if pg_sys::check_enable_rls(table, pg_sys::InvalidOid, true) == pg_sys::CheckEnableRlsResult::RLS_ENABLED as i32
+        {
             Report::new("42501", format!("permission denied for table {name}"))
                 .detail("Row-level security hides some of its rows from you, and segments show all of them.")
                 .raise();

@@ -81,7 +81,9 @@ struct Flush {
 impl Flush {
     /// Whether the cursor's row goes into the segment; notes it if it goes from the delta.
     fn takes(&mut self, cursor: &DeltaCursor, key: &[u8]) -> bool {
-        let (Some(tid), Some(header)) = (cursor.tid(), cursor.tuple_header()) else { return false };
+        let (Some(tid), Some(header)) = (cursor.tid(), cursor.tuple_header()) else {
+            return false;
+        };
         // SAFETY: the cursor pins the row's page.
         if !unsafe { is_settled(header, self.horizon) } {
             self.left += 1;
