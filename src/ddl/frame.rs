@@ -53,19 +53,30 @@ pub struct Outcome {
 /// Runs a statement; a cass table that has lost its primary key at its end is an error.
 pub fn run(statement: Statement, options: Vec<(String, String)>, call: impl FnOnce()) -> Outcome {
     FRAMES.with_borrow_mut(|frames| {
-        frames.push(Frame { statement, created: None, options, lost_keys: Vec::new() });
+        frames.push(Frame {
+            statement,
+            created: None,
+            options,
+            lost_keys: Vec::new(),
+        });
     });
     let guard = Guard;
     call();
     let outcome = with_top(|frame| {
         (
-            Outcome { created: frame.created, options: std::mem::take(&mut frame.options) },
+            Outcome {
+                created: frame.created,
+                options: std::mem::take(&mut frame.options),
+            },
             std::mem::take(&mut frame.lost_keys),
         )
     });
     drop(guard);
     let Some((outcome, lost_keys)) = outcome else {
-        return Outcome { created: None, options: Vec::new() };
+        return Outcome {
+            created: None,
+            options: Vec::new(),
+        };
     };
     for table in lost_keys {
         if catalog::is_cass_oid(table) && primary_key::primary_key_of(table).is_none() {
@@ -103,8 +114,14 @@ pub fn note_lost_key(table: Oid) {
 
 /// Takes the options that the running CREATE TABLE gives to its table.
 pub fn take_options(table: Oid) -> Vec<(String, String)> {
-    with_top(|frame| if frame.created == Some(table) { std::mem::take(&mut frame.options) } else { Vec::new() })
-        .unwrap_or_default()
+    with_top(|frame| {
+        if frame.created == Some(table) {
+            std::mem::take(&mut frame.options)
+        } else {
+            Vec::new()
+        }
+    })
+    .unwrap_or_default()
 }
 
 /// Whether REINDEX CONCURRENTLY runs.

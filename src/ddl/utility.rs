@@ -107,7 +107,16 @@ unsafe extern "C-unwind" fn process_utility(
     destination: *mut pg_sys::DestReceiver,
     completion: *mut pg_sys::QueryCompletion,
 ) {
-    let call = Call { statement, query, read_only_tree, context, parameters, environment, destination, completion };
+    let call = Call {
+        statement,
+        query,
+        read_only_tree,
+        context,
+        parameters,
+        environment,
+        destination,
+        completion,
+    };
     // SAFETY: the arguments are those that PostgreSQL called the hook with.
     unsafe {
         let remainder = begin(&call);
@@ -115,9 +124,16 @@ unsafe extern "C-unwind" fn process_utility(
             return;
         }
         match PREVIOUS {
-            Some(previous) => {
-                previous(statement, query, read_only_tree, context, parameters, environment, destination, completion)
-            }
+            Some(previous) => previous(
+                statement,
+                query,
+                read_only_tree,
+                context,
+                parameters,
+                environment,
+                destination,
+                completion,
+            ),
             None => unguarded::standard_ProcessUtility(
                 statement,
                 query,
@@ -201,11 +217,15 @@ fn reindex(call: &Call) -> Remainder {
         let statement: *mut pg_sys::ReindexStmt = (*call.statement).utilityStmt.cast();
         nodes::members::<pg_sys::DefElem>((*statement).params)
             .into_iter()
-            .any(|parameter| owned((*parameter).defname) == "concurrently" && pg_sys::defGetBoolean(parameter))
+            .any(|parameter| {
+                owned((*parameter).defname) == "concurrently" && pg_sys::defGetBoolean(parameter)
+            })
     };
     if !concurrently {
         return Remainder::Run;
     }
-    frame::run(Statement::ReindexConcurrently, Vec::new(), || call.proceed());
+    frame::run(Statement::ReindexConcurrently, Vec::new(), || {
+        call.proceed()
+    });
     Remainder::Nothing
 }

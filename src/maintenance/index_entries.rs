@@ -33,13 +33,18 @@ struct RowIds {
 
 impl RowIds {
     fn insert(&mut self, row_id: u64) {
-        let block = self.blocks.entry(row_id / BLOCK_BITS).or_insert_with(|| Box::new([0; (BLOCK_BITS / 64) as usize]));
+        let block = self
+            .blocks
+            .entry(row_id / BLOCK_BITS)
+            .or_insert_with(|| Box::new([0; (BLOCK_BITS / 64) as usize]));
         block[(row_id % BLOCK_BITS / 64) as usize] |= 1 << (row_id % 64);
     }
 
     fn contains(&self, row_id: u64) -> bool {
         let block = self.blocks.get(&(row_id / BLOCK_BITS));
-        block.is_some_and(|block| block[(row_id % BLOCK_BITS / 64) as usize] & 1 << (row_id % 64) != 0)
+        block.is_some_and(|block| {
+            block[(row_id % BLOCK_BITS / 64) as usize] & 1 << (row_id % 64) != 0
+        })
     }
 }
 
@@ -75,8 +80,16 @@ pub unsafe fn remove_dead(state: &TableState, strategy: pg_sys::BufferAccessStra
         let mut indexes = std::ptr::null_mut();
         let mut count = 0;
         pg_sys::vac_open_indexes(state.rel, lock, &raw mut count, &raw mut indexes);
-        let open = if count > 0 { std::slice::from_raw_parts(indexes, count as usize) } else { &[] };
-        let others: Vec<_> = open.iter().copied().filter(|index| !catalog::is_cass_key_oid((**index).rd_id)).collect();
+        let open = if count > 0 {
+            std::slice::from_raw_parts(indexes, count as usize)
+        } else {
+            &[]
+        };
+        let others: Vec<_> = open
+            .iter()
+            .copied()
+            .filter(|index| !catalog::is_cass_key_oid((**index).rd_id))
+            .collect();
         if !others.is_empty() {
             let mut judge = Judge {
                 in_segments: segment_row_ids(state),
@@ -115,7 +128,8 @@ unsafe fn vacuum_index(
     // SAFETY: the judge outlives both calls, which hand it to the callback and to nobody else.
     unsafe {
         let argument = (&raw mut *judge).cast::<c_void>();
-        let deleted = pg_sys::index_bulk_delete(&raw mut info, std::ptr::null_mut(), Some(is_dead), argument);
+        let deleted =
+            pg_sys::index_bulk_delete(&raw mut info, std::ptr::null_mut(), Some(is_dead), argument);
         let result = pg_sys::index_vacuum_cleanup(&raw mut info, deleted);
         if result.is_null() {
             return 0.0;

@@ -27,7 +27,12 @@ pub fn exempt<R>(work: impl FnOnce() -> R) -> R {
 /// Whether the query that is being planned is of such a statement.
 pub fn is_exempt() -> bool {
     // SAFETY: plain variables of the backend; InNoForceRLSOperation reads one.
-    unsafe { DEPTH.get() > 0 || pg_sys::InNoForceRLSOperation() || pg_sys::creating_extension || is_dump() }
+    unsafe {
+        DEPTH.get() > 0
+            || pg_sys::InNoForceRLSOperation()
+            || pg_sys::creating_extension
+            || is_dump()
+    }
 }
 
 /// Whether the session is pg_dump's, which reads whole tables by SELECT where it cannot use COPY (`--inserts`).
@@ -35,6 +40,9 @@ fn is_dump() -> bool {
     // SAFETY: the setting is null or a C string.
     unsafe {
         !pg_sys::application_name.is_null()
-            && matches!(CStr::from_ptr(pg_sys::application_name).to_bytes(), b"pg_dump" | b"pg_dumpall")
+            && matches!(
+                CStr::from_ptr(pg_sys::application_name).to_bytes(),
+                b"pg_dump" | b"pg_dumpall"
+            )
     }
 }

@@ -63,7 +63,10 @@ impl RowKind {
 
     /// Whether the version says that something was deleted.
     pub fn is_tombstone(self) -> bool {
-        matches!(self, RowKind::RowTombstone | RowKind::RangeTombstone | RowKind::PartitionTombstone)
+        matches!(
+            self,
+            RowKind::RowTombstone | RowKind::RangeTombstone | RowKind::PartitionTombstone
+        )
     }
 }
 
