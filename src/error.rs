@@ -7,7 +7,7 @@
 //! the SQLSTATE and position (as core's own `pcb_error_callback` does for parse positions).
 //!
 //! When such an error later passes a `pg_sys` function that Rust called (a hook that calls `standard_planner`,
-//! SPI), pgrx converts it once more and forgets both: wrap such calls in [`keeping_report`] or [`keeping_sqlstate`].
+//! SPI), pgrx converts it once more and forgets both: wrap such calls in [`keeping_sqlstate`].
 
 use std::cell::{Cell, RefCell};
 use std::ffi::CString;
@@ -219,34 +219,21 @@ unsafe extern "C-unwind" fn finish_report(_arg: *mut std::ffi::c_void) {
     });
 }
 
-/// Runs `call`, and lets an error of [`Report::raise`] that comes out of it keep its SQLSTATE and position.
-///
-/// For hooks that call the function they stand before, on the statement they were given.
-pub fn keeping_report<R>(call: impl FnOnce() -> R) -> R {
-    keeping(call, true)
-}
-
 /// Runs `call`, and lets an error of [`Report::raise`] that comes out of it keep its SQLSTATE.
 ///
 /// For calls that run another statement, by SPI; a position in that one means nothing in the client's.
 pub fn keeping_sqlstate<R>(call: impl FnOnce() -> R) -> R {
-    keeping(call, false)
-}
-
-fn keeping<R>(call: impl FnOnce() -> R, same_statement: bool) -> R {
     match catch_unwind(AssertUnwindSafe(call)) {
         Ok(result) => result,
         Err(payload) => {
             if let Some(CaughtError::PostgresError(report)) = payload.downcast_ref::<CaughtError>()
             {
                 if is_unfinished(report) {
-                    if !same_statement {
-                        UNFINISHED.with_borrow_mut(|last| {
-                            if let Some(last) = last {
-                                last.position = 0;
-                            }
-                        });
-                    }
+                    UNFINISHED.with_borrow_mut(|last| {
+                        if let Some(last) = last {
+                            last.position = 0;
+                        }
+                    });
                     arm();
                 }
             }

@@ -193,7 +193,9 @@ mod tests {
     fn deferrable_and_including_keys_are_refused() {
         own_schema();
         run("CREATE TABLE u (a int, b int) USING cass");
-        run("CREATE TABLE h (a int PRIMARY KEY DEFERRABLE); CREATE TABLE i (a int, b int, PRIMARY KEY (a) INCLUDE (b))");
+        run(
+            "CREATE TABLE h (a int PRIMARY KEY DEFERRABLE); CREATE TABLE i (a int, b int, PRIMARY KEY (a) INCLUDE (b))",
+        );
         let deferrable = "cannot be deferrable";
         refused(
             "CREATE TABLE t (a int PRIMARY KEY DEFERRABLE) USING cass",

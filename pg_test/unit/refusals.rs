@@ -17,10 +17,8 @@ mod tests {
             "INSERT INTO readings SELECT 's' || s, '2026-09-07', '2026-09-07 00:00Z'::timestamptz + i * interval '1 h', i \
              FROM generate_series(1, 2) s, generate_series(1, 3) i",
         );
-        run(
-            "CREATE TABLE messages (channel int, sent int, id int, body text, PRIMARY KEY (channel, sent, id)) \
-             USING cass WITH (partition_key = 'channel', clustering_order = 'sent DESC, id DESC')",
-        );
+        run("CREATE TABLE messages (channel int, sent int, id int, body text, PRIMARY KEY (channel, sent, id)) \
+             USING cass WITH (partition_key = 'channel', clustering_order = 'sent DESC, id DESC')");
         run("INSERT INTO messages SELECT c, s, 1, 'x' FROM generate_series(1, 2) c, generate_series(1, 3) s");
         run("CREATE TABLE plain (a int, b text)");
         run("INSERT INTO plain VALUES (1, 's1'), (2, 's2')");
@@ -144,7 +142,10 @@ mod tests {
             rows("SELECT count(*) FROM messages WHERE sent = 1 AND cass_allow_filtering()"),
             "2"
         );
-        assert_eq!(rows("SELECT count(*) FROM messages WHERE cass_allow_filtering() AND (sent = 1 AND body = 'x')"), "2");
+        assert_eq!(
+            rows("SELECT count(*) FROM messages WHERE cass_allow_filtering() AND (sent = 1 AND body = 'x')"),
+            "2"
+        );
         allowed("SELECT * FROM messages m JOIN plain ON cass_allow_filtering() AND b = body WHERE sent = 1");
         allowed("SELECT * FROM (SELECT * FROM messages WHERE sent = 1) s JOIN readings ON value = id WHERE ts > now() AND cass_allow_filtering()");
         allowed("WITH s AS (SELECT * FROM messages WHERE sent = 1 AND cass_allow_filtering()) SELECT * FROM s, readings WHERE value = 2");

@@ -8,10 +8,8 @@ mod tests {
 
     /// messages ((channel), sent DESC, id): channels 1 to 4, sent 1 to 5, id 1 to 3; and a plain table of channels.
     fn messages() {
-        run(
-            "CREATE TABLE messages (channel int, sent int, id int, body text, PRIMARY KEY (channel, sent, id)) \
-             USING cass WITH (partition_key = 'channel', clustering_order = 'sent DESC')",
-        );
+        run("CREATE TABLE messages (channel int, sent int, id int, body text, PRIMARY KEY (channel, sent, id)) \
+             USING cass WITH (partition_key = 'channel', clustering_order = 'sent DESC')");
         run(
             "INSERT INTO messages SELECT c, s, i, format('%s-%s-%s', c, s, i) \
              FROM generate_series(1, 4) c, generate_series(1, 5) s, generate_series(1, 3) i",
@@ -212,7 +210,8 @@ mod tests {
     #[pg_test]
     fn a_join_names_the_partition_by_parameter() {
         messages();
-        let plan = plan("SELECT * FROM wanted w JOIN messages m ON m.channel = w.channel WHERE m.sent = 5 AND m.id = 1");
+        let plan =
+            plan("SELECT * FROM wanted w JOIN messages m ON m.channel = w.channel WHERE m.sent = 5 AND m.id = 1");
         assert!(
             plan.contains("Nested Loop") && plan.contains("Partition Key: (w.channel = channel)")
                 || plan.contains("Partition Key: (channel = w.channel)"),
@@ -223,13 +222,17 @@ mod tests {
             "1-5-1 3-5-1"
         );
         assert_eq!(
-            rows("SELECT coalesce(body, w.name) FROM (VALUES (1, 'a'), (9, 'b')) w(channel, name) \
-                  LEFT JOIN messages m ON m.channel = w.channel AND m.sent = w.channel AND m.id = 1 ORDER BY 1"),
+            rows(
+                "SELECT coalesce(body, w.name) FROM (VALUES (1, 'a'), (9, 'b')) w(channel, name) \
+                  LEFT JOIN messages m ON m.channel = w.channel AND m.sent = w.channel AND m.id = 1 ORDER BY 1"
+            ),
             "1-1-1 b"
         );
         assert_eq!(
-            rows("SELECT l.body FROM wanted w, LATERAL (SELECT * FROM messages m WHERE m.channel = w.channel \
-                  ORDER BY sent DESC, id LIMIT 2) l ORDER BY 1"),
+            rows(
+                "SELECT l.body FROM wanted w, LATERAL (SELECT * FROM messages m WHERE m.channel = w.channel \
+                  ORDER BY sent DESC, id LIMIT 2) l ORDER BY 1"
+            ),
             "1-5-1 1-5-2 3-5-1 3-5-2"
         );
         assert_eq!(
@@ -312,7 +315,10 @@ mod tests {
     #[pg_test]
     fn update_and_delete_find_rows_through_the_scan() {
         messages();
-        assert_eq!(rows("UPDATE messages SET body = 'new' WHERE channel = 1 AND sent = 2 AND id > 1 RETURNING id"), "2 3");
+        assert_eq!(
+            rows("UPDATE messages SET body = 'new' WHERE channel = 1 AND sent = 2 AND id > 1 RETURNING id"),
+            "2 3"
+        );
         assert_eq!(bodies("channel = 1 AND sent = 2"), "1-2-1 new new");
         assert_eq!(rows("UPDATE messages m SET body = w.name FROM wanted w WHERE m.channel = w.channel AND sent = 1 AND id = 1 \
             RETURNING m.body"), "one three");
@@ -321,8 +327,13 @@ mod tests {
             "4 4 4 3 3 3 2 2 2 1 1 1"
         );
         assert_eq!(bodies("channel = 1"), "1-5-1 1-5-2 1-5-3");
-        assert_eq!(rows("DELETE FROM messages m USING wanted w WHERE m.channel = w.channel AND sent = 5 AND id = 3 \
-            RETURNING m.body"), "1-5-3 3-5-3");
+        assert_eq!(
+            rows(
+                "DELETE FROM messages m USING wanted w WHERE m.channel = w.channel AND sent = 5 AND id = 3 \
+            RETURNING m.body"
+            ),
+            "1-5-3 3-5-3"
+        );
         assert_eq!(
             rows("SELECT body FROM messages WHERE channel = 1 FOR UPDATE"),
             "1-5-1 1-5-2"
@@ -367,8 +378,14 @@ mod tests {
             rows("SELECT n FROM flags WHERE active AND name = 'n2'"),
             "2"
         );
-        assert_eq!(rows("SELECT active::text || n FROM flags WHERE NOT active AND name IN ('n1', 'n3') ORDER BY n"), "false1 false3");
-        assert_eq!(rows("SELECT n FROM flags WHERE active = true AND name = 'n2'::text AND \"Day\" >= '2026-01-03'"), "2");
+        assert_eq!(
+            rows("SELECT active::text || n FROM flags WHERE NOT active AND name IN ('n1', 'n3') ORDER BY n"),
+            "false1 false3"
+        );
+        assert_eq!(
+            rows("SELECT n FROM flags WHERE active = true AND name = 'n2'::text AND \"Day\" >= '2026-01-03'"),
+            "2"
+        );
         assert_eq!(
             rows("SELECT count(*) FROM flags WHERE active IN (true, false) AND name = 'n1'"),
             "2"

@@ -157,9 +157,12 @@ fn set_orders(
             .hint("Name only columns of the primary key that are not in partition_key."));
         };
         if position < partition_columns {
-            return Err(Report::new("42P16", format!("clustering_order names \"{}\", which is in the partition key", item.name))
-                .detail(clustering())
-                .hint("Partitions lie in token order; only clustering columns have an order of their own."));
+            return Err(Report::new(
+                "42P16",
+                format!("clustering_order names \"{}\", which is in the partition key", item.name),
+            )
+            .detail(clustering())
+            .hint("Partitions lie in token order; only clustering columns have an order of their own."));
         }
         if position < next {
             return Err(Report::new(

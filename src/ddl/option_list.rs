@@ -139,6 +139,9 @@ pub fn refuse_without_key(table: &str, pairs: &[(String, String)]) -> ! {
         .map_or(("partition_key", ""), |(name, value)| (name, value));
     Report::new("42P16", format!("option \"{name}\" needs a primary key, which table \"{table}\" has not got"))
         .detail("The options of a cass table are kept with its primary key.")
-        .hint(format!("Add the key with its options: ALTER TABLE {table} ADD PRIMARY KEY (...) WITH ({name} = {}).", quote_literal(value)))
+        .hint(format!(
+            "Add the key with its options: ALTER TABLE {table} ADD PRIMARY KEY (...) WITH ({name} = {}).",
+            quote_literal(value)
+        ))
         .raise()
 }

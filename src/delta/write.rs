@@ -44,7 +44,9 @@ pub struct Newest {
 impl Newest {
     /// The row id of the newest version, if that is a row and not a tombstone.
     pub fn live_row_id(&self) -> Option<u64> {
-        self.row.filter(|(_, kind)| *kind == RowKind::Row).map(|(row_id, _)| row_id)
+        self.row
+            .filter(|(_, kind)| *kind == RowKind::Row)
+            .map(|(row_id, _)| row_id)
     }
 }
 
@@ -77,7 +79,12 @@ pub fn hold(
                     continue;
                 }
                 let visible = !segments.loaded_after(snapshot, key);
-                return Ok(Newest { row, version: None, visible, own: false });
+                return Ok(Newest {
+                    row,
+                    version: None,
+                    visible,
+                    own: false,
+                });
             }
             Probe::InProgress(writer) => {
                 wait_for(delta, &writer, request.wait)?;
@@ -86,7 +93,9 @@ pub fn hold(
             Probe::Found(version) => version,
         };
         match lock(delta, &version, request, snapshot) {
-            Locked::Held { visible } => return Ok(newest_of(version, visible, snapshot, segments, key)),
+            Locked::Held { visible } => {
+                return Ok(newest_of(version, visible, snapshot, segments, key))
+            }
             Locked::Again => {}
             Locked::WouldBlock => return Err(Refused::WouldBlock),
             Locked::Invisible => return Err(Refused::Invisible(Box::new(version))),
@@ -105,14 +114,28 @@ fn newest_of(
     if version.kind == RowKind::Anchor {
         let row = segments.newest(key);
         let visible = !segments.loaded_after(snapshot, key);
-        return Newest { row, version: Some(version), visible, own: false };
+        return Newest {
+            row,
+            version: Some(version),
+            visible,
+            own: false,
+        };
     }
     let own = version.own_command.is_some();
-    Newest { row: Some((version.row_id, version.kind)), version: Some(version), visible, own }
+    Newest {
+        row: Some((version.row_id, version.kind)),
+        version: Some(version),
+        visible,
+        own,
+    }
 }
 
 /// Waits until the writer of a row in progress has ended, or has taken its speculative row back.
-fn wait_for(delta: &Delta, writer: &Writer, policy: pg_sys::LockWaitPolicy::Type) -> Result<(), Refused> {
+fn wait_for(
+    delta: &Delta,
+    writer: &Writer,
+    policy: pg_sys::LockWaitPolicy::Type,
+) -> Result<(), Refused> {
     // SAFETY: plain waits on an xid, with no lock or pin held that the other needs.
     unsafe {
         if writer.anchor {
@@ -124,7 +147,12 @@ fn wait_for(delta: &Delta, writer: &Writer, policy: pg_sys::LockWaitPolicy::Type
             pg_sys::SpeculativeInsertionWait(writer.xid, writer.speculative_token);
         } else {
             let nowhere = std::ptr::null_mut();
-            pg_sys::XactLockTableWait(writer.xid, delta.heap, nowhere, pg_sys::XLTW_Oper::XLTW_None);
+            pg_sys::XactLockTableWait(
+                writer.xid,
+                delta.heap,
+                nowhere,
+                pg_sys::XLTW_Oper::XLTW_None,
+            );
         }
     }
     Ok(())
@@ -138,13 +166,21 @@ enum Locked {
 }
 
 /// Locks a delta row; `Again` where it was replaced, or moved to a segment, meanwhile.
-fn lock(delta: &Delta, version: &Version, request: LockRequest, snapshot: pg_sys::Snapshot) -> Locked {
+fn lock(
+    delta: &Delta,
+    version: &Version,
+    request: LockRequest,
+    snapshot: pg_sys::Snapshot,
+) -> Locked {
     // A conflict is answered with "would block" rather than an error of heapam, which would name the delta.
     let policy = match request.wait {
         pg_sys::LockWaitPolicy::LockWaitError => pg_sys::LockWaitPolicy::LockWaitSkip,
         other => other,
     };
-    let mut tuple = pg_sys::HeapTupleData { t_self: version.tid, ..Default::default() };
+    let mut tuple = pg_sys::HeapTupleData {
+        t_self: version.tid,
+        ..Default::default()
+    };
     let mut buffer = pg_sys::InvalidBuffer as pg_sys::Buffer;
     let mut failure = pg_sys::TM_FailureData::default();
     // SAFETY: the TID was read from the heap under a lock on the table; heap_lock_tuple returns a pinned buffer, which
@@ -161,7 +197,9 @@ fn lock(delta: &Delta, version: &Version, request: LockRequest, snapshot: pg_sys
             &mut failure,
         );
         let locked = match result {
-            pg_sys::TM_Result::TM_Ok => Locked::Held { visible: sees(snapshot, &mut tuple, buffer) },
+            pg_sys::TM_Result::TM_Ok => Locked::Held {
+                visible: sees(snapshot, &mut tuple, buffer),
+            },
             pg_sys::TM_Result::TM_WouldBlock => Locked::WouldBlock,
             pg_sys::TM_Result::TM_Invisible => Locked::Invisible,
             _ => Locked::Again,
@@ -172,7 +210,11 @@ fn lock(delta: &Delta, version: &Version, request: LockRequest, snapshot: pg_sys
 }
 
 /// Whether `snapshot` sees the tuple; true where the caller has none to hold the row against.
-unsafe fn sees(snapshot: pg_sys::Snapshot, tuple: pg_sys::HeapTuple, buffer: pg_sys::Buffer) -> bool {
+unsafe fn sees(
+    snapshot: pg_sys::Snapshot,
+    tuple: pg_sys::HeapTuple,
+    buffer: pg_sys::Buffer,
+) -> bool {
     if snapshot.is_null() {
         return true;
     }
@@ -194,7 +236,12 @@ pub struct NewVersion<'a> {
 }
 
 /// Puts a version in the place of what [`hold`] found. False where somebody else was faster: hold again.
-pub fn store(delta: &Delta, held: &Newest, new: &NewVersion<'_>, command: pg_sys::CommandId) -> bool {
+pub fn store(
+    delta: &Delta,
+    held: &Newest,
+    new: &NewVersion<'_>,
+    command: pg_sys::CommandId,
+) -> bool {
     pg::scratch::in_scratch(|| {
         let tuple = delta.form_tuple(new.key, new.row_id, new.kind, new.row);
         match &held.version {
@@ -210,7 +257,10 @@ pub fn store(delta: &Delta, held: &Newest, new: &NewVersion<'_>, command: pg_sys
                 insert_index_entry(
                     delta,
                     delta.key_index,
-                    &mut [pg_sys::Datum::from(delta.storage_id as i64), pg::bytea::from_bytes(new.key)],
+                    &mut [
+                        pg_sys::Datum::from(delta.storage_id as i64),
+                        pg::bytea::from_bytes(new.key),
+                    ],
                     tuple,
                     pg_sys::IndexUniqueCheck::UNIQUE_CHECK_NO,
                 );
@@ -228,7 +278,12 @@ pub fn store(delta: &Delta, held: &Newest, new: &NewVersion<'_>, command: pg_sys
 }
 
 /// Updates the delta row that is held. The key stays, so the key index needs no uniqueness check.
-fn replace(delta: &Delta, old: &Version, tuple: pg_sys::HeapTuple, command: pg_sys::CommandId) -> bool {
+fn replace(
+    delta: &Delta,
+    old: &Version,
+    tuple: pg_sys::HeapTuple,
+    command: pg_sys::CommandId,
+) -> bool {
     let mut tid = old.tid;
     let mut failure = pg_sys::TM_FailureData::default();
     let mut mode = pg_sys::LockTupleMode::LockTupleNoKeyExclusive;
@@ -262,7 +317,10 @@ pub(super) fn insert_unique(
         let token = pg_sys::SpeculativeInsertionLockAcquire(xid);
         let header = (*tuple).t_data;
         (*header).t_ctid = pg_sys::ItemPointerData {
-            ip_blkid: pg_sys::BlockIdData { bi_hi: (token >> 16) as u16, bi_lo: (token & 0xffff) as u16 },
+            ip_blkid: pg_sys::BlockIdData {
+                bi_hi: (token >> 16) as u16,
+                bi_lo: (token & 0xffff) as u16,
+            },
             ip_posid: pg_sys::SpecTokenOffsetNumber as u16,
         };
         pg_sys::heap_insert(
@@ -275,7 +333,10 @@ pub(super) fn insert_unique(
         let won = insert_index_entry(
             delta,
             delta.key_index,
-            &mut [pg_sys::Datum::from(delta.storage_id as i64), pg::bytea::from_bytes(key)],
+            &mut [
+                pg_sys::Datum::from(delta.storage_id as i64),
+                pg::bytea::from_bytes(key),
+            ],
             tuple,
             pg_sys::IndexUniqueCheck::UNIQUE_CHECK_PARTIAL,
         );
@@ -314,5 +375,9 @@ fn insert_index_entry(
 
 /// The error of a transaction whose snapshot is older than the newest version of a row it writes.
 pub fn raise_serialization_failure() -> ! {
-    Report::new("40001", "could not serialize access due to concurrent update").raise()
+    Report::new(
+        "40001",
+        "could not serialize access due to concurrent update",
+    )
+    .raise()
 }

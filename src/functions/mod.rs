@@ -1,5 +1,5 @@
 //! SQL functions.
 
-mod segments;
 mod allow_filtering;
+mod segments;
 mod token;

@@ -87,15 +87,16 @@ unsafe fn refuse_condition(read: &Read<'_>, clause: *mut Node) {
                 PARTITION_KEY,
                 format!("column \"{name}\" cannot be restricted, because it is not part of the primary key"),
             )
-            .hint(format!(
-                "Create an index on ({name}), or add AND cass_allow_filtering() (ALLOW FILTERING in CQL)."
-            ))
+            .hint(format!("Create an index on ({name}), or add AND cass_allow_filtering() (ALLOW FILTERING in CQL)."))
         } else {
-            Report::new(PARTITION_KEY, format!("condition on column \"{name}\" does not name a part of the stored order"))
-                .hint(
-                    "Restrict key columns by \"=\", IN, or a slice of the last restricted clustering column; or add AND \
+            Report::new(
+                PARTITION_KEY,
+                format!("condition on column \"{name}\" does not name a part of the stored order"),
+            )
+            .hint(
+                "Restrict key columns by \"=\", IN, or a slice of the last restricted clustering column; or add AND \
                      cass_allow_filtering() (ALLOW FILTERING in CQL).",
-                )
+            )
         };
         let report = report.detail(format!(
             "The primary key of \"{}\" is (({}), {}).",

@@ -86,10 +86,7 @@ impl Context<'_> {
             ),
         )
         .detail(self.clustering_detail())
-        .hint(format!(
-            "Restrict {} by \"=\" or IN, or add AND cass_allow_filtering().",
-            quote_list([before])
-        ))
+        .hint(format!("Restrict {} by \"=\" or IN, or add AND cass_allow_filtering().", quote_list([before])))
     }
 
     /// The clustering columns and what follows from them.

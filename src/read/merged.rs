@@ -26,7 +26,11 @@ pub struct KeyRange {
 impl KeyRange {
     /// Every key there is.
     pub fn everything() -> Self {
-        KeyRange { lower: Bound::Unbounded, upper: Bound::Unbounded, partition: None }
+        KeyRange {
+            lower: Bound::Unbounded,
+            upper: Bound::Unbounded,
+            partition: None,
+        }
     }
 
     fn overlaps(&self, entry: &SegmentEntry) -> bool {
@@ -56,7 +60,11 @@ pub struct ScanSpec {
 impl ScanSpec {
     /// The whole table in token order.
     pub fn everything() -> Self {
-        ScanSpec { ranges: vec![KeyRange::everything()], direction: Direction::Forward, columns: ColumnSet::All }
+        ScanSpec {
+            ranges: vec![KeyRange::everything()],
+            direction: Direction::Forward,
+            columns: ColumnSet::All,
+        }
     }
 }
 
@@ -172,11 +180,6 @@ impl MergedScan {
         }
     }
 
-    /// The table the scan reads.
-    pub fn state(&self) -> &TableState {
-        &self.state
-    }
-
     /// Starts over with other ranges, under the same snapshot.
     pub fn restart(&mut self, spec: ScanSpec) {
         self.spec = spec;
@@ -193,14 +196,26 @@ impl MergedScan {
     /// Goes on in the other direction from the row returned last, as a scrolling cursor over the whole table does.
     pub fn turn(&mut self, direction: Direction) {
         let key = self.last_key.clone();
-        let start = if self.at_end { Bound::Included(key) } else { Bound::Excluded(key) };
+        let start = if self.at_end {
+            Bound::Included(key)
+        } else {
+            Bound::Excluded(key)
+        };
         let (lower, upper) = match direction {
             _ if self.counters.rows == 0 => (Bound::Unbounded, Bound::Unbounded),
             Direction::Forward => (start, Bound::Unbounded),
             Direction::Backward => (Bound::Unbounded, start),
         };
-        let ranges = vec![KeyRange { lower, upper, partition: None }];
-        self.restart(ScanSpec { ranges, direction, columns: self.spec.columns.clone() });
+        let ranges = vec![KeyRange {
+            lower,
+            upper,
+            partition: None,
+        }];
+        self.restart(ScanSpec {
+            ranges,
+            direction,
+            columns: self.spec.columns.clone(),
+        });
     }
 
     /// The direction the scan reads in.
@@ -228,7 +243,9 @@ impl MergedScan {
                 self.at_end = true;
                 return false;
             }
-            let Some(merge) = &mut self.merge else { continue };
+            let Some(merge) = &mut self.merge else {
+                continue;
+            };
             // SAFETY: the context lives as long as the scan.
             let outer = unsafe { pg_sys::MemoryContextSwitchTo(self.cursor_context) };
             let winner = merge.next();
@@ -263,7 +280,9 @@ impl MergedScan {
 
     /// Opens the cursors of the next range. False where there is none.
     fn open_range(&mut self) -> bool {
-        let Some(range) = self.spec.ranges.get(self.next_range) else { return false };
+        let Some(range) = self.spec.ranges.get(self.next_range) else {
+            return false;
+        };
         self.next_range += 1;
         // SAFETY: the context lives as long as the scan; it is switched back below.
         let outer = unsafe { pg_sys::MemoryContextSwitchTo(self.cursor_context) };
@@ -286,7 +305,13 @@ impl MergedScan {
     }
 
     fn close_range(&mut self) {
-        for source in self.merge.take().map(Merge::into_cursors).into_iter().flatten() {
+        for source in self
+            .merge
+            .take()
+            .map(Merge::into_cursors)
+            .into_iter()
+            .flatten()
+        {
             if let Source::Delta(cursor) = source {
                 self.counters.delta_rows += cursor.rows_read();
                 cursor.close();
@@ -339,7 +364,9 @@ fn open_sources(
     let upper = range.upper.as_ref().map(Vec::as_slice);
     let mut sources = Vec::with_capacity(entries.len() + 1);
     if let Some(delta) = delta {
-        sources.push(Source::Delta(DeltaCursor::open(delta, snapshot, lower, upper, direction)?));
+        sources.push(Source::Delta(DeltaCursor::open(
+            delta, snapshot, lower, upper, direction,
+        )?));
     }
     for entry in entries {
         if !range.overlaps(entry) {

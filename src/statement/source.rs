@@ -17,12 +17,16 @@ pub enum Source {
 /// The source of `rows` further rows of an open table, by the statement on top of the stack.
 pub fn source_of(rel: pg_sys::Relation, rows: u64) -> Source {
     STACK.with_borrow_mut(|stack| {
-        let Some(running) = stack.last_mut().filter(|running| running.gathers) else { return Source::Other };
+        let Some(running) = stack.last_mut().filter(|running| running.gathers) else {
+            return Source::Other;
+        };
         running.rows += rows;
         match running.kind {
             Kind::Copy(_) => Source::Copy,
             // SAFETY: a statement on the stack is running, so its description is alive.
-            Kind::Query(query) if unsafe { may_wait(query, rel) } => Source::Query { rows: running.rows },
+            Kind::Query(query) if unsafe { may_wait(query, rel) } => {
+                Source::Query { rows: running.rows }
+            }
             Kind::Query(_) => Source::Other,
         }
     })

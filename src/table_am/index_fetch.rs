@@ -57,7 +57,8 @@ unsafe fn fetch_row(
     slot: *mut pg_sys::TupleTableSlot,
 ) -> bool {
     // SAFETY: as promised by the callers.
-    tid::to_row_id(tid).is_some_and(|row_id| unsafe { point::fetch_row_id(state, snapshot, row_id, slot) })
+    tid::to_row_id(tid)
+        .is_some_and(|row_id| unsafe { point::fetch_row_id(state, snapshot, row_id, slot) })
 }
 
 /// `tuple_fetch_row_version`
@@ -74,7 +75,10 @@ pub unsafe extern "C-unwind" fn fetch_row_version(
 
 /// `tuple_tid_valid`
 #[pg_guard]
-pub unsafe extern "C-unwind" fn tid_valid(_scan: pg_sys::TableScanDesc, tid: pg_sys::ItemPointer) -> bool {
+pub unsafe extern "C-unwind" fn tid_valid(
+    _scan: pg_sys::TableScanDesc,
+    tid: pg_sys::ItemPointer,
+) -> bool {
     // SAFETY: PostgreSQL hands over a TID that may hold anything.
     unsafe { tid::to_row_id(*tid) }.is_some()
 }
@@ -105,8 +109,12 @@ pub unsafe extern "C-unwind" fn satisfies_snapshot(
     let state = TableState::of(rel);
     // SAFETY: PostgreSQL hands over a slot that holds a row of the table, and a valid snapshot.
     unsafe {
-        let Some(row_id) = tid::to_row_id((*slot).tts_tid) else { return false };
-        let Some(key) = point::key_of_row_id(&state, row_id) else { return false };
+        let Some(row_id) = tid::to_row_id((*slot).tts_tid) else {
+            return false;
+        };
+        let Some(key) = point::key_of_row_id(&state, row_id) else {
+            return false;
+        };
         point::sees_row_id(&state, snapshot, row_id, &key)
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{bulk, rewrite, row_ids, version};
 use crate::catalog::InsertMode;
-use crate::delta::write::{self, LockRequest, Newest, NewVersion, Refused};
+use crate::delta::write::{self, LockRequest, NewVersion, Newest, Refused};
 use crate::delta::Delta;
 use crate::error::Report;
 use crate::pg::scratch::in_scratch;
@@ -61,7 +61,14 @@ unsafe fn upsert(
             wait: pg_sys::LockWaitPolicy::LockWaitBlock,
             command,
         };
-        let held = match write::hold(delta, &key.bytes, request, snapshot, &segments, !unnamed.is_empty()) {
+        let held = match write::hold(
+            delta,
+            &key.bytes,
+            request,
+            snapshot,
+            &segments,
+            !unnamed.is_empty(),
+        ) {
             Ok(held) => held,
             Err(_) => {
                 command = next_command();
@@ -80,7 +87,12 @@ unsafe fn upsert(
                 version::encode(state, &values, row_id)
             }
         });
-        let new = NewVersion { key: &key.bytes, row_id, kind: RowKind::Row, row };
+        let new = NewVersion {
+            key: &key.bytes,
+            row_id,
+            kind: RowKind::Row,
+            row,
+        };
         if write::store(delta, &held, &new, command) {
             release_replaced(state, &held);
             point::remember(state.storage_id, row_id, &key.bytes);
@@ -113,7 +125,17 @@ pub fn upsert_encoded(
         if !snapshot.is_null() && !held.visible && !held.own {
             write::raise_serialization_failure();
         }
-        if write::store(delta, &held, &NewVersion { key, row_id, kind: RowKind::Row, row }, command) {
+        if write::store(
+            delta,
+            &held,
+            &NewVersion {
+                key,
+                row_id,
+                kind: RowKind::Row,
+                row,
+            },
+            command,
+        ) {
             release_replaced(state, &held);
             return;
         }
@@ -156,7 +178,11 @@ unsafe fn complete(
 /// Gives back what a replaced delta row kept in the TOAST table. What a replaced row of a segment kept goes when a merge
 /// drops that row.
 pub fn release_replaced(state: &TableState, held: &Newest) {
-    if let Some(version) = held.version.as_ref().filter(|version| version.kind == RowKind::Row) {
+    if let Some(version) = held
+        .version
+        .as_ref()
+        .filter(|version| version.kind == RowKind::Row)
+    {
         version::delete_moved_out(state, &version.row);
     }
 }
@@ -193,7 +219,9 @@ pub unsafe fn insert_new(
         };
         let held = match write::hold(delta, key, request, snapshot, &segments, false) {
             Ok(held) => held,
-            Err(Refused::Invisible(version)) if version.kind == RowKind::Row => raise_duplicate(state, key),
+            Err(Refused::Invisible(version)) if version.kind == RowKind::Row => {
+                raise_duplicate(state, key)
+            }
             Err(_) => {
                 command = next_command();
                 continue;
@@ -207,7 +235,17 @@ pub unsafe fn insert_new(
         }
         // SAFETY: promised by the caller.
         let row = encoded.get_or_insert_with(|| unsafe { version::encode(state, values, row_id) });
-        if write::store(delta, &held, &NewVersion { key, row_id, kind: RowKind::Row, row }, command) {
+        if write::store(
+            delta,
+            &held,
+            &NewVersion {
+                key,
+                row_id,
+                kind: RowKind::Row,
+                row,
+            },
+            command,
+        ) {
             release_replaced(state, &held);
             point::remember(state.storage_id, row_id, key);
             return;
@@ -216,10 +254,17 @@ pub unsafe fn insert_new(
 }
 
 fn raise_duplicate(state: &TableState, key: &[u8]) -> ! {
-    let shown = state.key.as_ref().map(|table_key| table_key.describe(key)).unwrap_or_default();
+    let shown = state
+        .key
+        .as_ref()
+        .map(|table_key| table_key.describe(key))
+        .unwrap_or_default();
     Report::new(
         "23505",
-        format!("an UPDATE would give two rows of table \"{}\" the same primary key", crate::read::state::name(state.rel)),
+        format!(
+            "an UPDATE would give two rows of table \"{}\" the same primary key",
+            crate::read::state::name(state.rel)
+        ),
     )
     .detail(format!("Key ({shown}) already exists."))
     .hint("DELETE the other row first; or INSERT, which overwrites.")
@@ -319,9 +364,12 @@ pub unsafe extern "C-unwind" fn complete_speculative(
 }
 
 fn raise_on_conflict() -> ! {
-    Report::new("0A000", "INSERT ... ON CONFLICT is not supported on cass tables")
-        .hint("INSERT alone overwrites the row with the same primary key.")
-        .raise()
+    Report::new(
+        "0A000",
+        "INSERT ... ON CONFLICT is not supported on cass tables",
+    )
+    .hint("INSERT alone overwrites the row with the same primary key.")
+    .raise()
 }
 
 /// `finish_bulk_insert`

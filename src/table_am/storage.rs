@@ -17,9 +17,15 @@ pub unsafe extern "C-unwind" fn set_new_filenode(
     min_multi: *mut pg_sys::MultiXactId,
 ) {
     if persistence == pg_sys::RELPERSISTENCE_UNLOGGED as std::ffi::c_char {
-        Report::new("0A000", format!("unlogged cass tables are not supported: \"{}\"", crate::read::state::name(rel)))
-            .hint("Leave UNLOGGED out; or use TEMP for data that need not last.")
-            .raise();
+        Report::new(
+            "0A000",
+            format!(
+                "unlogged cass tables are not supported: \"{}\"",
+                crate::read::state::name(rel)
+            ),
+        )
+        .hint("Leave UNLOGGED out; or use TEMP for data that need not last.")
+        .raise();
     }
     // SAFETY: PostgreSQL hands over the new file's identity and room for both answers.
     unsafe {
@@ -37,7 +43,10 @@ pub unsafe extern "C-unwind" fn nontransactional_truncate(rel: pg_sys::Relation)
 
 /// `relation_copy_data`: SET TABLESPACE copies the blocks, the storage id with them.
 #[pg_guard]
-pub unsafe extern "C-unwind" fn copy_data(rel: pg_sys::Relation, new_node: *const pg_sys::RelFileNode) {
+pub unsafe extern "C-unwind" fn copy_data(
+    rel: pg_sys::Relation,
+    new_node: *const pg_sys::RelFileNode,
+) {
     // SAFETY: as heapam does: the new file is made, filled block by block, and the old one dropped at commit.
     unsafe {
         let persistence = (*(*rel).rd_rel).relpersistence;
@@ -63,7 +72,10 @@ pub unsafe extern "C-unwind" fn vacuum(
 
 /// `relation_size`
 #[pg_guard]
-pub unsafe extern "C-unwind" fn relation_size(rel: pg_sys::Relation, fork: pg_sys::ForkNumber::Type) -> u64 {
+pub unsafe extern "C-unwind" fn relation_size(
+    rel: pg_sys::Relation,
+    fork: pg_sys::ForkNumber::Type,
+) -> u64 {
     // SAFETY: an open relation's storage manager may be asked for the size of its forks.
     unsafe {
         let smgr = pg_sys::RelationGetSmgr(rel);
@@ -139,14 +151,20 @@ pub unsafe extern "C-unwind" fn estimate_size(
         // is older than the lock on the table.
         *pages = if widths.is_null() { 0 } else { blocks };
         *all_visible = 0.0;
-        *tuples = if known > 0.0 { known } else { count_estimate(rel, blocks) };
+        *tuples = if known > 0.0 {
+            known
+        } else {
+            count_estimate(rel, blocks)
+        };
     }
 }
 
 /// Rows of the listed segments, plus a guess for a delta that no ANALYZE has seen.
 fn count_estimate(rel: pg_sys::Relation, blocks: u32) -> f64 {
     let state = TableState::of(rel);
-    let listed = crate::read::segments::with_latest_snapshot(|snapshot| list::visible(state.storage_id, snapshot));
+    let listed = crate::read::segments::with_latest_snapshot(|snapshot| {
+        list::visible(state.storage_id, snapshot)
+    });
     let in_segments: u64 = listed.iter().map(|entry| entry.row_count).sum();
     if in_segments > 0 {
         return in_segments as f64;

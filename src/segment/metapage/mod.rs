@@ -158,16 +158,19 @@ unsafe fn read_block(rel: pg_sys::Relation) -> pg_sys::Buffer {
 fn raise(rel: pg_sys::Relation, fault: Fault) -> ! {
     let table = relation::name(rel);
     match fault {
-        Fault::Damaged(what) => Report::new("XX001", format!("metapage of table \"{table}\" (block {BLOCK}) is damaged"))
-            .detail(format!("On reading block {BLOCK}, {what}."))
-            .hint("Restore the table from a backup.")
-            .raise(),
-        Fault::Format(format) => {
-            Report::new("0A000", format!("table \"{table}\" has storage format {format}, which this version of cass cannot read"))
-                .detail(format!("It reads format {FORMAT}."))
-                .hint("Install the version of cass that wrote the table.")
+        Fault::Damaged(what) => {
+            Report::new("XX001", format!("metapage of table \"{table}\" (block {BLOCK}) is damaged"))
+                .detail(format!("On reading block {BLOCK}, {what}."))
+                .hint("Restore the table from a backup.")
                 .raise()
         }
+        Fault::Format(format) => Report::new(
+            "0A000",
+            format!("table \"{table}\" has storage format {format}, which this version of cass cannot read"),
+        )
+        .detail(format!("It reads format {FORMAT}."))
+        .hint("Install the version of cass that wrote the table.")
+        .raise(),
     }
 }
 
