@@ -21,6 +21,7 @@ use crate::error::Report;
 
 /// Installs the hooks. Called once a process from `_PG_init`.
 pub fn init() {
+    frame::init();
     utility::init();
     object_access::init();
 }
