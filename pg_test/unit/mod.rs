@@ -4,6 +4,8 @@ mod ddl;
 mod ddl_refusals;
 mod errors;
 mod keys;
+mod refusals;
+mod scan;
 mod segments;
 mod support;
 mod tokens;

@@ -71,7 +71,8 @@ mod tests {
         for page_no in 0..count {
             let mut page: Page = [0; page::PAGE_SIZE];
             let identity = PageIdentity { storage_id, run_id, page_no };
-            page::write(&mut page, &identity, PageKind::Leaf, format!("page {page_no} of run {run_id}").as_bytes()).unwrap();
+            page::write(&mut page, &identity, PageKind::Leaf, format!("page {page_no} of run {run_id}").as_bytes())
+                .unwrap();
             cass_storage::segment::PageSink::put(&mut buffer, &page).unwrap();
         }
         let mut entry = SegmentEntry {
@@ -183,6 +184,73 @@ mod tests {
             unsafe { pg_sys::CommandCounterIncrement() };
             assert_eq!(list::visible(first.storage_id, snapshot()), vec![]);
             assert_eq!(publish(rel, 5).first_block, 6);
+        });
+    }
+
+    #[pg_test]
+    fn a_run_may_lie_across_two_files_of_a_gigabyte() {
+        with_table("", |rel| {
+            let storage_id = metapage::identity(rel).storage_id;
+            let list = list::List::open(pg_sys::RowExclusiveLock);
+            let (run_id, sequence) = metapage::next_run(rel);
+            let entry = SegmentEntry {
+                storage_id,
+                run_id,
+                first_block: 1,
+                page_count: 131_060,
+                sequence_low: sequence,
+                sequence_high: sequence,
+                bulk: false,
+                row_count: 1,
+                tombstone_count: 0,
+                min_key: vec![],
+                max_key: vec![],
+            };
+            list.insert_reservation(relation::oid(rel), &entry);
+            list.close(pg_sys::RowExclusiveLock);
+            let entry = publish(rel, 30);
+            assert_eq!(entry.first_block, 131_061);
+            assert_eq!(relation::main_fork_blocks(rel), 131_091);
+            for page_no in [0, 10, 11, 29] {
+                assert_eq!(content(rel, &entry, page_no), (format!("page {page_no} of run 2"), true));
+            }
+        });
+    }
+
+    #[pg_test]
+    fn the_blocks_of_an_aborted_run_are_free_once_its_row_is_pruned() {
+        with_table("", |rel| {
+            // SAFETY: an internal subtransaction that is rolled back, as an error in PL/pgSQL does.
+            unsafe {
+                let (owner, context) = (pg_sys::CurrentResourceOwner, pg_sys::CurrentMemoryContext);
+                pg_sys::BeginInternalSubTransaction(std::ptr::null());
+                assert_eq!(publish(rel, 5).first_block, 1);
+                pg_sys::RollbackAndReleaseCurrentSubTransaction();
+                pg_sys::MemoryContextSwitchTo(context);
+                pg_sys::CurrentResourceOwner = owner;
+            }
+            let entry = publish(rel, 5);
+            assert_eq!(list::visible(entry.storage_id, snapshot()), vec![entry.clone()]);
+            assert_eq!(entry.first_block, 6);
+            let list = list::List::open(pg_sys::RowExclusiveLock);
+            // SAFETY: all parameters are set; the list is an open heap.
+            unsafe {
+                let mut params = pg_sys::VacuumParams {
+                    freeze_min_age: -1,
+                    freeze_table_age: -1,
+                    multixact_freeze_min_age: -1,
+                    multixact_freeze_table_age: -1,
+                    index_cleanup: pg_sys::VacOptValue::VACOPTVALUE_AUTO,
+                    truncate: pg_sys::VacOptValue::VACOPTVALUE_DISABLED,
+                    nworkers: -1,
+                    log_min_duration: -1,
+                    ..Default::default()
+                };
+                pg_sys::heap_vacuum_rel(list.heap, &raw mut params, std::ptr::null_mut());
+            }
+            list.close(pg_sys::RowExclusiveLock);
+            assert_eq!(publish(rel, 5).first_block, 1);
+            assert_eq!(content(rel, &entry, 4), ("page 4 of run 2".into(), true));
         });
     }
 

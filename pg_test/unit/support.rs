@@ -12,9 +12,7 @@ pub fn run(sql: &str) {
 /// Gives the test a schema of its own, so that tests running at once do not wait for each other's names.
 pub fn own_schema() {
     let schema = format!("own_{}", text("SELECT pg_backend_pid()::text"));
-    run(&format!(
-        "CREATE SCHEMA {schema}; SET LOCAL search_path = {schema}, public"
-    ));
+    run(&format!("CREATE SCHEMA {schema}; SET LOCAL search_path = {schema}, public"));
 }
 
 /// The one value that a query gives.
@@ -33,8 +31,7 @@ pub fn text(sql: &str) -> String {
 /// The error of a statement that must fail, as a client sees it: SQLSTATE, message, DETAIL, HINT, each ended
 /// by `|`. The statement's work is undone.
 pub fn error_of(sql: &str) -> String {
-    run(
-        r"CREATE OR REPLACE FUNCTION pg_temp.error_of(statement text) RETURNS text LANGUAGE plpgsql AS $$
+    run(r"CREATE OR REPLACE FUNCTION pg_temp.error_of(statement text) RETURNS text LANGUAGE plpgsql AS $$
         DECLARE detail text; hint text;
         BEGIN
           EXECUTE statement;
@@ -42,8 +39,7 @@ pub fn error_of(sql: &str) -> String {
         EXCEPTION WHEN OTHERS THEN
           GET STACKED DIAGNOSTICS detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT;
           RETURN format('%s|%s|%s|%s', SQLSTATE, SQLERRM, detail, hint);
-        END $$",
-    );
+        END $$");
     match Spi::get_one_with_args::<String>("SELECT pg_temp.error_of($1)", &[sql.into()]) {
         Ok(Some(error)) => error,
         other => panic!("{sql}: {other:?}"),
@@ -52,10 +48,7 @@ pub fn error_of(sql: &str) -> String {
 
 /// The SQLSTATE of a statement that must fail.
 pub fn sqlstate_of(sql: &str) -> String {
-    error_of(sql)
-        .chars()
-        .take_while(|character| *character != '|')
-        .collect()
+    error_of(sql).chars().take_while(|character| *character != '|').collect()
 }
 
 /// Rows of a CSV file, its heading left out; fields may be quoted.
@@ -93,4 +86,41 @@ pub fn json_texts(json: &str) -> Vec<String> {
         Ok(Some(texts)) => texts,
         other => panic!("{json}: {other:?}"),
     }
+}
+
+/// What a statement returns in its first column: the values as text joined by blanks, `null` for NULL.
+pub fn rows(sql: &str) -> String {
+    first_column(sql).join(" ")
+}
+
+/// The lines of a query's plan, without costs, joined by `|`.
+pub fn plan(sql: &str) -> String {
+    explain("COSTS off", sql)
+}
+
+/// The lines of a query's plan, joined by `|`.
+pub fn explain(options: &str, sql: &str) -> String {
+    first_column(&format!("EXPLAIN ({options}) {sql}")).join("|")
+}
+
+fn first_column(sql: &str) -> Vec<String> {
+    Spi::connect_mut(|client| {
+        if let Err(error) = client.update(sql, None, &[]) {
+            panic!("{sql}: {error}");
+        }
+        // SAFETY: SPI's result of the last statement is null or `numvals` rows; SPI_getvalue gives null or a C string.
+        unsafe {
+            let table = pg_sys::SPI_tuptable;
+            let count = table.as_ref().map_or(0, |table| table.numvals as usize);
+            let value = |index| {
+                let value = pg_sys::SPI_getvalue(*(*table).vals.add(index), (*table).tupdesc, 1);
+                if value.is_null() {
+                    "null".into()
+                } else {
+                    std::ffi::CStr::from_ptr(value).to_string_lossy().into_owned()
+                }
+            };
+            (0..count).map(value).collect()
+        }
+    })
 }

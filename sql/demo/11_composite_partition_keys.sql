@@ -2,7 +2,7 @@
 \set schema atlasmart_keys
 \ir common/schema.psql
 
--- Customer and month choose the place; time chooses the order. The lesson's table, key and options.
+-- Customer and month choose the place; time chooses the order. The table, key and options of the lesson.
 CREATE TABLE order_events_by_customer_bucket (
   customer_id uuid,
   month_bucket text,
@@ -13,7 +13,8 @@ CREATE TABLE order_events_by_customer_bucket (
   payload text,
   PRIMARY KEY (customer_id, month_bucket, event_time, event_id)
 ) USING cass WITH (partition_key = 'customer_id, month_bucket',
-                   clustering_order = 'event_time DESC, event_id DESC');
+                   clustering_order = 'event_time DESC, event_id DESC',
+                   compaction = 'unified');
 
 INSERT INTO order_events_by_customer_bucket
 (customer_id, month_bucket, event_time, event_id, order_id, event_type, payload)

@@ -17,6 +17,8 @@ mod utility;
 
 use pgrx::pg_sys;
 
+pub use frame::in_alter_table;
+
 use crate::error::Report;
 
 /// Installs the hooks. Called once a process from `_PG_init`.

@@ -173,9 +173,9 @@ impl DeltaCursor {
     /// The current row's header in the delta's heap; what it says of a deleter or locker may change at any time.
     pub fn tuple_header(&self) -> Option<pg_sys::HeapTupleHeader> {
         // SAFETY: the slot of the current row pins the row's page until the cursor moves.
-        self.current.as_ref().map(|held| unsafe {
-            (*(*self.slots[held.slot].cast::<pg_sys::HeapTupleTableSlot>()).tuple).t_data
-        })
+        self.current
+            .as_ref()
+            .map(|held| unsafe { (*(*self.slots[held.slot].cast::<pg_sys::HeapTupleTableSlot>()).tuple).t_data })
     }
 
     /// Ends the scan.
@@ -193,7 +193,9 @@ impl DeltaCursor {
 
     /// The slot that holds neither the current row nor the one ahead.
     fn free_slot(&self) -> usize {
-        let used = |slot: usize| [&self.current, &self.ahead].iter().any(|held| held.as_ref().is_some_and(|held| held.slot == slot));
+        let used = |slot: usize| {
+            [&self.current, &self.ahead].iter().any(|held| held.as_ref().is_some_and(|held| held.slot == slot))
+        };
         (0..self.slots.len()).find(|slot| !used(*slot)).unwrap_or(0)
     }
 

@@ -32,7 +32,6 @@ pub struct Version {
     pub row_id: u64,
     pub kind: RowKind,
     pub row: Vec<u8>,
-    pub key: Vec<u8>,
     /// The running transaction of somebody else that is replacing the row, if there is one.
     pub replaced_by: Option<pg_sys::TransactionId>,
     /// The command that wrote the row, where this transaction did.
@@ -60,7 +59,6 @@ impl Version {
                 row_id: raw.row_id,
                 kind: raw.kind,
                 row: raw.row.to_vec(),
-                key: raw.key.to_vec(),
                 replaced_by,
                 own_command: own.then(|| pg_sys::HeapTupleHeaderGetCmin(header)),
             }
@@ -118,8 +116,7 @@ impl Delta {
 
     fn with_row_id<R>(&self, row_id: u64, work: impl Fn(RawRow<'_>) -> R) -> Option<R> {
         let mut key = pg_sys::ScanKeyData::default();
-        let mut any =
-            pg_sys::SnapshotData { snapshot_type: pg_sys::SnapshotType::SNAPSHOT_ANY, ..Default::default() };
+        let mut any = pg_sys::SnapshotData { snapshot_type: pg_sys::SnapshotType::SNAPSHOT_ANY, ..Default::default() };
         let mut found = None;
         // SAFETY: the relations are open; index_rescan copies the scan key; the row is used before the slot moves on.
         unsafe {

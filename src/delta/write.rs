@@ -234,27 +234,13 @@ fn replace(delta: &Delta, old: &Version, tuple: pg_sys::HeapTuple, command: pg_s
     let mut mode = pg_sys::LockTupleMode::LockTupleNoKeyExclusive;
     // SAFETY: the row at `tid` is locked by this transaction; the tuple was formed for this heap.
     let result = unsafe {
-        pg_sys::heap_update(
-            delta.heap,
-            &mut tid,
-            tuple,
-            command,
-            std::ptr::null_mut(),
-            true,
-            &mut failure,
-            &mut mode,
-        )
+        pg_sys::heap_update(delta.heap, &mut tid, tuple, command, std::ptr::null_mut(), true, &mut failure, &mut mode)
     };
     result == pg_sys::TM_Result::TM_Ok
 }
 
 /// Inserts a tuple speculatively and confirms it if its key is free. False, with nothing left behind, if it is not.
-pub(super) fn insert_unique(
-    delta: &Delta,
-    tuple: pg_sys::HeapTuple,
-    key: &[u8],
-    command: pg_sys::CommandId,
-) -> bool {
+pub(super) fn insert_unique(delta: &Delta, tuple: pg_sys::HeapTuple, key: &[u8], command: pg_sys::CommandId) -> bool {
     // SAFETY: the tuple was formed for this heap; the speculative token is set as heapam_tuple_insert_speculative does,
     // and the token's lock is released on the way out (by abort, on an error).
     unsafe {
@@ -265,13 +251,7 @@ pub(super) fn insert_unique(
             ip_blkid: pg_sys::BlockIdData { bi_hi: (token >> 16) as u16, bi_lo: (token & 0xffff) as u16 },
             ip_posid: pg_sys::SpecTokenOffsetNumber as u16,
         };
-        pg_sys::heap_insert(
-            delta.heap,
-            tuple,
-            command,
-            pg_sys::HEAP_INSERT_SPECULATIVE as c_int,
-            std::ptr::null_mut(),
-        );
+        pg_sys::heap_insert(delta.heap, tuple, command, pg_sys::HEAP_INSERT_SPECULATIVE as c_int, std::ptr::null_mut());
         let won = insert_index_entry(
             delta,
             delta.key_index,

@@ -1,4 +1,5 @@
 //! SQL functions.
 
 mod allow_filtering;
+mod segments;
 mod token;

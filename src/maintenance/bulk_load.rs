@@ -78,7 +78,9 @@ impl BulkLoad {
         let fail = |error: StorageError| -> ! { source::raise(&table, &error) };
         let mut sorted = self.sorter.finish().unwrap_or_else(|error| fail(error));
         loop {
-            let Some((key, payload)) = sorted.next().unwrap_or_else(|error| fail(error)) else { return };
+            let Some((key, payload)) = sorted.next().unwrap_or_else(|error| fail(error)) else {
+                return;
+            };
             let row = payload.get(PAYLOAD_HEADER..).unwrap_or_default();
             let row_id = match EncodedRow::parse(row) {
                 Ok(parsed) => parsed.header().row_id,

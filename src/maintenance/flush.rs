@@ -37,11 +37,15 @@ pub fn flush(state: &TableState) -> Flushed {
         // Taken after the snapshot: what is older is visible to everyone now and for ever.
         // SAFETY: the delta is an open heap.
         let horizon = unsafe { pg_sys::GetOldestNonRemovableTransactionId(delta.heap) };
+        let mut cursor = DeltaCursor::open_all(&delta, snapshot).unwrap_or_else(|error| state.raise(&error));
+        if cursor.key().is_none() {
+            cursor.close();
+            return Flushed::default();
+        }
         let older = list::visible(state.storage_id, snapshot);
-        let mut flush = Flush { state, older, horizon, moved: Vec::new(), left: 0 };
+        let mut flush = Flush { older, horizon, moved: Vec::new(), left: 0 };
         let new = NewSegment { sequence: None, bulk: false, columns: stored::columns(state) };
         let segment = write_segment(state.rel, new, |writer| {
-            let mut cursor = DeltaCursor::open_all(&delta, snapshot)?;
             while let Some(key) = cursor.key() {
                 // SAFETY: no lock or pin is held here that others wait for longer than for a page.
                 unsafe { pg_sys::vacuum_delay_point() };
@@ -50,9 +54,9 @@ pub fn flush(state: &TableState) -> Flushed {
                 }
                 cursor.advance()?;
             }
-            cursor.close();
             Ok::<(), StorageError>(())
         });
+        cursor.close();
         let moved = flush.moved.len() as u64;
         let in_use = delete_rows(&delta, flush.moved);
         Flushed {
@@ -65,8 +69,7 @@ pub fn flush(state: &TableState) -> Flushed {
     flushed
 }
 
-struct Flush<'a> {
-    state: &'a TableState,
+struct Flush {
     /// Segments that a tombstone may have to hide rows of.
     older: Vec<SegmentEntry>,
     horizon: pg_sys::TransactionId,
@@ -75,10 +78,12 @@ struct Flush<'a> {
     left: u64,
 }
 
-impl Flush<'_> {
+impl Flush {
     /// Whether the cursor's row goes into the segment; notes it if it goes from the delta.
     fn takes(&mut self, cursor: &DeltaCursor, key: &[u8]) -> bool {
-        let (Some(tid), Some(header)) = (cursor.tid(), cursor.tuple_header()) else { return false };
+        let (Some(tid), Some(header)) = (cursor.tid(), cursor.tuple_header()) else {
+            return false;
+        };
         // SAFETY: the cursor pins the row's page.
         if !unsafe { is_settled(header, self.horizon) } {
             self.left += 1;
@@ -95,7 +100,6 @@ impl Flush<'_> {
     /// Whether a segment can hold a row of this key.
     fn hides_something(&self, key: &[u8]) -> bool {
         let covers = |entry: &SegmentEntry| entry.min_key.as_slice() <= key && key <= entry.max_key.as_slice();
-        debug_assert!(self.older.iter().all(|entry| entry.storage_id == self.state.storage_id));
         self.older.iter().any(covers)
     }
 }

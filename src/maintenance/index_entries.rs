@@ -51,7 +51,9 @@ struct Judge {
 
 impl Judge {
     fn is_dead(&self, tid: pg_sys::ItemPointerData) -> bool {
-        let Some(row_id) = tid::to_row_id(tid) else { return true };
+        let Some(row_id) = tid::to_row_id(tid) else {
+            return true;
+        };
         if self.in_segments.contains(row_id) {
             return false;
         }

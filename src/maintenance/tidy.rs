@@ -53,12 +53,13 @@ fn exists(table: pg_sys::Oid) -> bool {
 /// Vacuums the delta by `vacuum`, takes out rows of earlier lives of the table, and notes in the metapage that the delta is
 /// empty if it is.
 pub fn delta(state: &TableState, vacuum: impl FnOnce(pg_sys::Relation)) {
-    let Some(delta) = Delta::open(state.rel, state.storage_id, pg_sys::RowExclusiveLock) else { return };
+    let Some(delta) = Delta::open(state.rel, state.storage_id, pg_sys::RowExclusiveLock) else {
+        return;
+    };
     vacuum(delta.heap);
     let stale = with_latest_snapshot(|snapshot| {
         let mut stale = Vec::new();
-        for (strategy, procedure) in
-            [(pg_sys::BTLessStrategyNumber, INT8LT), (pg_sys::BTGreaterStrategyNumber, INT8GT)]
+        for (strategy, procedure) in [(pg_sys::BTLessStrategyNumber, INT8LT), (pg_sys::BTGreaterStrategyNumber, INT8GT)]
         {
             find_other_lives(&delta, snapshot, strategy, procedure, &mut stale);
         }

@@ -24,11 +24,7 @@ struct Work {
 ///
 /// # Safety
 /// Called by VACUUM, with the table open and locked with ShareUpdateExclusiveLock.
-pub unsafe fn vacuum(
-    rel: pg_sys::Relation,
-    params: *mut pg_sys::VacuumParams,
-    strategy: pg_sys::BufferAccessStrategy,
-) {
+pub unsafe fn vacuum(rel: pg_sys::Relation, params: *mut pg_sys::VacuumParams, strategy: pg_sys::BufferAccessStrategy) {
     let start = Instant::now();
     in_vacuum::become_a_writer();
     // SAFETY: promised by the caller; the snapshot pushed here is popped below, on an error by transaction abort.
@@ -44,8 +40,11 @@ pub unsafe fn vacuum(
         let merged = merge(&state, false);
         phase(pg_sys::PROGRESS_VACUUM_PHASE_VACUUM_INDEX);
         let wanted = params.index_cleanup != pg_sys::VacOptValue::VACOPTVALUE_DISABLED;
-        let index_entries =
-            if wanted && (merged.dropped > 0 || has_dead_rows(rel)) { index_entries::remove_dead(&state, strategy) } else { 0 };
+        let index_entries = if wanted && (merged.dropped > 0 || has_dead_rows(rel)) {
+            index_entries::remove_dead(&state, strategy)
+        } else {
+            0
+        };
         phase(pg_sys::PROGRESS_VACUUM_PHASE_FINAL_CLEANUP);
         update_statistics(&state);
         pg_sys::PopActiveSnapshot();
@@ -58,10 +57,7 @@ pub unsafe fn vacuum(
 fn begin_progress(rel: pg_sys::Relation) {
     // SAFETY: writes this backend's own entry of shared statistics.
     unsafe {
-        pg_sys::pgstat_progress_start_command(
-            pg_sys::ProgressCommandType::PROGRESS_COMMAND_VACUUM,
-            relation::oid(rel),
-        );
+        pg_sys::pgstat_progress_start_command(pg_sys::ProgressCommandType::PROGRESS_COMMAND_VACUUM, relation::oid(rel));
         let blocks = i64::from(relation::main_fork_blocks(rel));
         pg_sys::pgstat_progress_update_param(pg_sys::PROGRESS_VACUUM_TOTAL_HEAP_BLKS as i32, blocks);
     }

@@ -92,9 +92,7 @@ pub unsafe fn log_heap_freeze(
 /// `relation` is open and writable; `tuple` was formed by its descriptor.
 pub unsafe fn toast_new_tuple(relation: pg_sys::Relation, tuple: pg_sys::HeapTuple) -> pg_sys::HeapTuple {
     // SAFETY: promised by the caller.
-    unsafe {
-        pg_guard_ffi_boundary(|| bare::heap_toast_insert_or_update(relation, tuple, std::ptr::null_mut(), 0))
-    }
+    unsafe { pg_guard_ffi_boundary(|| bare::heap_toast_insert_or_update(relation, tuple, std::ptr::null_mut(), 0)) }
 }
 
 /// Deletes the chunks of a value that lies in the relation's TOAST table (`src/backend/access/common/toast_internals.c`).

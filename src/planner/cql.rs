@@ -22,7 +22,9 @@ use crate::scan::clause::{Bound, Target, Test};
 pub unsafe fn check(read: &Read<'_>) -> bool {
     // SAFETY: passed on.
     unsafe {
-        let Some(bounds) = conditions(read) else { return false };
+        let Some(bounds) = conditions(read) else {
+            return false;
+        };
         restrictions(read, &bounds) && changes(read, &bounds) && order(read, &bounds) && groups(read)
     }
 }
@@ -75,15 +77,16 @@ unsafe fn refuse_condition(read: &Read<'_>, clause: *mut Node) {
                 PARTITION_KEY,
                 format!("column \"{name}\" cannot be restricted, because it is not part of the primary key"),
             )
-            .hint(format!(
-                "Create an index on ({name}), or add AND cass_allow_filtering() (ALLOW FILTERING in CQL)."
-            ))
+            .hint(format!("Create an index on ({name}), or add AND cass_allow_filtering() (ALLOW FILTERING in CQL)."))
         } else {
-            Report::new(PARTITION_KEY, format!("condition on column \"{name}\" does not name a part of the stored order"))
-                .hint(
-                    "Restrict key columns by \"=\", IN, or a slice of the last restricted clustering column; or add AND \
+            Report::new(
+                PARTITION_KEY,
+                format!("condition on column \"{name}\" does not name a part of the stored order"),
+            )
+            .hint(
+                "Restrict key columns by \"=\", IN, or a slice of the last restricted clustering column; or add AND \
                      cass_allow_filtering() (ALLOW FILTERING in CQL).",
-                )
+            )
         };
         let report = report.detail(format!(
             "The primary key of \"{}\" is (({}), {}).",
@@ -155,9 +158,8 @@ unsafe fn changes(read: &Read<'_>, bounds: &[Bound]) -> bool {
             read.refuse_partition_key();
             return false;
         }
-        let is_equal = |index: usize| {
-            bounds.iter().any(|bound| bound.target == Target::Column(index) && bound.test.is_equality())
-        };
+        let is_equal =
+            |index: usize| bounds.iter().any(|bound| bound.target == Target::Column(index) && bound.test.is_equality());
         let missing: Vec<&KeyColumn> = key
             .columns
             .iter()
@@ -190,15 +192,18 @@ unsafe fn order(read: &Read<'_>, bounds: &[Bound]) -> bool {
         if wanted.is_null() || pg_sys::bms_num_members(root.all_baserels) != 1 {
             return true;
         }
-        let is_named = |index: usize| {
-            bounds.iter().any(|bound| bound.target == Target::Column(index) && bound.test.is_equality())
-        };
+        let is_named =
+            |index: usize| bounds.iter().any(|bound| bound.target == Target::Column(index) && bound.test.is_equality());
         if !(0..key.partition_columns).all(is_named) {
             return refuse(
                 read,
                 -1,
                 Report::new(ORDER, "ORDER BY is only possible when the partition key is restricted by \"=\" or IN")
-                    .detail(format!("The partition key of \"{}\" is ({}).", read.context(-1).table, names(key.partition())))
+                    .detail(format!(
+                        "The partition key of \"{}\" is ({}).",
+                        read.context(-1).table,
+                        names(key.partition())
+                    ))
                     .hint("Restrict it, or sort elsewhere; or add AND cass_allow_filtering()."),
             );
         }

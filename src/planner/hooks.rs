@@ -47,9 +47,9 @@ unsafe extern "C-unwind" fn plan(
     unsafe {
         let plan_on = |parameters| {
             keeping_sqlstate(|| match PREVIOUS_PLANNER.get().copied().flatten() {
-                Some(previous) => pg_sys::ffi::pg_guard_ffi_boundary(|| {
-                    previous(query, source, cursor_options, parameters)
-                }),
+                Some(previous) => {
+                    pg_sys::ffi::pg_guard_ffi_boundary(|| previous(query, source, cursor_options, parameters))
+                }
                 None => pg_sys::standard_planner(query, source, cursor_options, parameters),
             })
         };
@@ -57,11 +57,8 @@ unsafe extern "C-unwind" fn plan(
             return plan_on(parameters);
         }
         let statement = keeping_sqlstate(|| Rc::new(Statement::read(query, source)));
-        let parameters = if statement.has_relations() {
-            statement.parameters.keep_from_folding(parameters)
-        } else {
-            parameters
-        };
+        let parameters =
+            if statement.has_relations() { statement.parameters.keep_from_folding(parameters) } else { parameters };
         let _planning = Planning::enter(statement);
         plan_on(parameters)
     }
@@ -99,13 +96,12 @@ unsafe extern "C-unwind" fn add_paths(
         if (*entry).rtekind != RTEKind::RTE_RELATION || (*entry).inh || !is_cass_oid((*entry).relid) {
             return;
         }
-        let (Some(key), Some(key_access_method)) = (key_of((*entry).relid), cass_key_am_oid()) else { return };
-        let statement = PLANNING.with_borrow(|planning| planning.last().cloned());
-        let read = Read {
-            relation: Relation { root, rel, key: &key },
-            entry: &*entry,
-            statement: statement.as_deref(),
+        let (Some(key), Some(key_access_method)) = (key_of((*entry).relid), cass_key_am_oid()) else {
+            return;
         };
+        let statement = PLANNING.with_borrow(|planning| planning.last().cloned());
+        let read =
+            Read { relation: Relation { root, rel, key: &key }, entry: &*entry, statement: statement.as_deref() };
         let is_dummy = pg_sys::is_dummy_rel(rel);
         let outer_sets = if is_dummy { Vec::new() } else { read.relation.binding_outer_sets() };
         let full_read = read.judge(&outer_sets);
@@ -128,7 +124,9 @@ pub unsafe fn refuse_chosen(root: *mut pg_sys::PlannerInfo, rel: *mut pg_sys::Re
     // SAFETY: the caller's promise; a base relation has an entry in the array.
     unsafe {
         let entry = *(*root).simple_rte_array.add((*rel).relid as usize);
-        let Some(key) = key_of((*entry).relid) else { return };
+        let Some(key) = key_of((*entry).relid) else {
+            return;
+        };
         let statement = PLANNING.with_borrow(|planning| planning.last().cloned());
         Read { relation: Relation { root, rel, key: &key }, entry: &*entry, statement: statement.as_deref() }
             .refuse_partition_key();

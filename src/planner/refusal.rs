@@ -63,14 +63,9 @@ impl Context<'_> {
                 command.to_lowercase()
             ),
         };
-        Report::new(
-            PARTITION_KEY,
-            format!("query does not supply the whole partition key of table \"{}\"", self.table),
-        )
-        .detail(format!(
-            "The partition key is ({partition}). No \"=\" or IN condition was found for {missing}."
-        ))
-        .hint(hint)
+        Report::new(PARTITION_KEY, format!("query does not supply the whole partition key of table \"{}\"", self.table))
+            .detail(format!("The partition key is ({partition}). No \"=\" or IN condition was found for {missing}."))
+            .hint(hint)
     }
 
     /// Message B: `column` is restricted though `before`, a clustering column before it, is not restricted by "=".
@@ -83,10 +78,7 @@ impl Context<'_> {
             ),
         )
         .detail(self.clustering_detail())
-        .hint(format!(
-            "Restrict {} by \"=\" or IN, or add AND cass_allow_filtering().",
-            quote_list([before])
-        ))
+        .hint(format!("Restrict {} by \"=\" or IN, or add AND cass_allow_filtering().", quote_list([before])))
     }
 
     /// The clustering columns and what follows from them.

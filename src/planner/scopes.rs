@@ -78,7 +78,9 @@ unsafe fn resolve(queries: &[*mut pg_sys::Query], varno: i32, attnum: i16, found
     unsafe {
         let Some(&query) = queries.last() else { return };
         let index = (varno as usize).wrapping_sub(1);
-        let Some(entry) = pointers::<pg_sys::RangeTblEntry>((*query).rtable).nth(index) else { return };
+        let Some(entry) = pointers::<pg_sys::RangeTblEntry>((*query).rtable).nth(index) else {
+            return;
+        };
         match (*entry).rtekind {
             RTEKind::RTE_RELATION => {
                 let origin = Origin { entry, attnum };

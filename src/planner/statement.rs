@@ -205,7 +205,15 @@ impl Statement {
 /// `statement_part` is a live tree.
 pub unsafe fn holds_allow_filtering(statement_part: *mut Node) -> bool {
     // SAFETY: passed on.
-    unsafe { walk(statement_part, &mut |node| if allows_filtering(node) { Walk::Stop } else { Walk::Descend }) }
+    unsafe {
+        walk(statement_part, &mut |node| {
+            if allows_filtering(node) {
+                Walk::Stop
+            } else {
+                Walk::Descend
+            }
+        })
+    }
 }
 
 unsafe fn allows_filtering(node: *mut Node) -> bool {
@@ -256,9 +264,7 @@ unsafe fn check_use(query: &pg_sys::Query, index: usize, entry: &pg_sys::RangeTb
             .hint("Read a range of tokens instead: WHERE cass_token(...) BETWEEN ... AND ...")
             .raise();
     }
-    if query.commandType == CmdType::CMD_INSERT
-        && !query.onConflict.is_null()
-        && query.resultRelation as usize == index
+    if query.commandType == CmdType::CMD_INSERT && !query.onConflict.is_null() && query.resultRelation as usize == index
     {
         Report::new("0A000", format!("ON CONFLICT is not supported for table \"{}\"", name()))
             .detail("Tables of access method cass have no conflicts of the primary key.")

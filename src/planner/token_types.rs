@@ -18,9 +18,15 @@ use crate::pg::nodes::{downcast, pair, pointers};
 pub unsafe fn check_token_comparison(node: *mut Node, source: *const c_char) {
     // SAFETY: the parts of a live expression are live.
     unsafe {
-        let Some(op) = downcast::<pg_sys::OpExpr>(node, NodeTag::T_OpExpr) else { return };
-        let Some((left, right)) = pair(op.args) else { return };
-        let (Some(left), Some(right)) = (token_types(left), token_types(right)) else { return };
+        let Some(op) = downcast::<pg_sys::OpExpr>(node, NodeTag::T_OpExpr) else {
+            return;
+        };
+        let Some((left, right)) = pair(op.args) else {
+            return;
+        };
+        let (Some(left), Some(right)) = (token_types(left), token_types(right)) else {
+            return;
+        };
         if left != right {
             Report::new("42804", "tokens of different types cannot be compared")
                 .detail(format!("One side is the token of {}, the other of {}.", describe(&left), describe(&right)))
@@ -38,7 +44,9 @@ unsafe fn token_types(node: *mut Node) -> Option<Vec<Oid>> {
         let function = downcast::<pg_sys::FuncExpr>(node, NodeTag::T_FuncExpr)?;
         let is_token = !function.funcvariadic && known_function(function.funcid) == Some(KnownFunction::Token);
         is_token.then(|| {
-            pointers::<Node>(function.args).map(|argument| serialized_as(pg_sys::getBaseType(pg_sys::exprType(argument)))).collect()
+            pointers::<Node>(function.args)
+                .map(|argument| serialized_as(pg_sys::getBaseType(pg_sys::exprType(argument))))
+                .collect()
         })
     }
 }

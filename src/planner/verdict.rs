@@ -176,9 +176,8 @@ impl Read<'_> {
     unsafe fn is_folded(&self) -> bool {
         // SAFETY: as for `judge`.
         unsafe {
-            pointers::<pg_sys::RestrictInfo>((*self.relation.rel).baserestrictinfo).any(|restriction| {
-                downcast::<pg_sys::Const>((*restriction).clause, NodeTag::T_Const).is_some()
-            })
+            pointers::<pg_sys::RestrictInfo>((*self.relation.rel).baserestrictinfo)
+                .any(|restriction| downcast::<pg_sys::Const>((*restriction).clause, NodeTag::T_Const).is_some())
         }
     }
 
@@ -195,8 +194,7 @@ impl Read<'_> {
             let rel = &*self.relation.rel;
             let is_ctid = |node: *mut Node| {
                 downcast::<pg_sys::Var>(node, NodeTag::T_Var).is_some_and(|var| {
-                    var.varno as u32 == rel.relid
-                        && i32::from(var.varattno) == pg_sys::SelfItemPointerAttributeNumber
+                    var.varno as u32 == rel.relid && i32::from(var.varattno) == pg_sys::SelfItemPointerAttributeNumber
                 })
             };
             clauses(rel.baserestrictinfo).any(|clause| {
@@ -230,11 +228,8 @@ impl Read<'_> {
                     None => true,
                 };
                 if uses_condition {
-                    found = found.max(if (*path).param_info.is_null() {
-                        IndexUse::OwnConditions
-                    } else {
-                        IndexUse::Join
-                    });
+                    found =
+                        found.max(if (*path).param_info.is_null() { IndexUse::OwnConditions } else { IndexUse::Join });
                 }
             }
             (rel.pathlist, rel.partial_pathlist, rel.indexlist) = (paths, partial_paths, indexes);
@@ -261,10 +256,7 @@ impl Read<'_> {
             if numbers.is_empty() {
                 numbers = self.note().map_or_else(Vec::new, |note| note.equal_columns.clone());
             }
-            numbers
-                .into_iter()
-                .map(|number| owned(pg_sys::get_attname(self.entry.relid, number, false)))
-                .collect()
+            numbers.into_iter().map(|number| owned(pg_sys::get_attname(self.entry.relid, number, false))).collect()
         }
     }
 
@@ -275,14 +267,12 @@ impl Read<'_> {
             let rel = &*self.relation.rel;
             let mut location = -1;
             for clause in clauses(rel.baserestrictinfo) {
-                let found = walk(clause, &mut |node| {
-                    match downcast::<pg_sys::Var>(node, NodeTag::T_Var) {
-                        Some(var) if var.varno as u32 == rel.relid && var.location >= 0 => {
-                            location = var.location;
-                            Walk::Stop
-                        }
-                        _ => Walk::Descend,
+                let found = walk(clause, &mut |node| match downcast::<pg_sys::Var>(node, NodeTag::T_Var) {
+                    Some(var) if var.varno as u32 == rel.relid && var.location >= 0 => {
+                        location = var.location;
+                        Walk::Stop
                     }
+                    _ => Walk::Descend,
                 });
                 if found {
                     break;

@@ -172,11 +172,6 @@ impl MergedScan {
         }
     }
 
-    /// The table the scan reads.
-    pub fn state(&self) -> &TableState {
-        &self.state
-    }
-
     /// Starts over with other ranges, under the same snapshot.
     pub fn restart(&mut self, spec: ScanSpec) {
         self.spec = spec;
@@ -228,7 +223,9 @@ impl MergedScan {
                 self.at_end = true;
                 return false;
             }
-            let Some(merge) = &mut self.merge else { continue };
+            let Some(merge) = &mut self.merge else {
+                continue;
+            };
             // SAFETY: the context lives as long as the scan.
             let outer = unsafe { pg_sys::MemoryContextSwitchTo(self.cursor_context) };
             let winner = merge.next();
@@ -263,7 +260,9 @@ impl MergedScan {
 
     /// Opens the cursors of the next range. False where there is none.
     fn open_range(&mut self) -> bool {
-        let Some(range) = self.spec.ranges.get(self.next_range) else { return false };
+        let Some(range) = self.spec.ranges.get(self.next_range) else {
+            return false;
+        };
         self.next_range += 1;
         // SAFETY: the context lives as long as the scan; it is switched back below.
         let outer = unsafe { pg_sys::MemoryContextSwitchTo(self.cursor_context) };

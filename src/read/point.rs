@@ -3,8 +3,8 @@
 use super::segments::{with_latest_snapshot, with_newest, LatestSegments};
 use super::{row, ColumnSet, TableState};
 use crate::delta::probe::{probe, Probe};
-use crate::delta::{Delta, DeltaCursor};
 use crate::delta::write::Segments;
+use crate::delta::{Delta, DeltaCursor};
 use crate::pg::scratch::in_scratch;
 use crate::pg::tid;
 use crate::segment::list;
@@ -223,7 +223,9 @@ pub unsafe fn fetch_row_id(
     row_id: u64,
     slot: *mut pg_sys::TupleTableSlot,
 ) -> bool {
-    let Some(key) = key_of_row_id(state, row_id) else { return false };
+    let Some(key) = key_of_row_id(state, row_id) else {
+        return false;
+    };
     // SAFETY: promised by the caller.
     unsafe { sees_row_id(state, snapshot, row_id, &key) && store_version(state, row_id, &key, slot) }
 }
@@ -232,12 +234,7 @@ pub unsafe fn fetch_row_id(
 ///
 /// # Safety
 /// `slot` is a virtual slot with the table's descriptor.
-pub unsafe fn store_version(
-    state: &TableState,
-    row_id: u64,
-    key: &[u8],
-    slot: *mut pg_sys::TupleTableSlot,
-) -> bool {
+pub unsafe fn store_version(state: &TableState, row_id: u64, key: &[u8], slot: *mut pg_sys::TupleTableSlot) -> bool {
     in_scratch(|| {
         let store = |view: &dyn RowView| {
             // SAFETY: promised by the caller. Materializing moves the values out of the scratch memory into the slot.

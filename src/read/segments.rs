@@ -23,11 +23,8 @@ pub fn with_newest<R>(
                     return Ok(None);
                 }
             }
-            let cursor = reader.cursor(
-                Bound::Included(key),
-                Bound::Included(key),
-                cass_storage::merge::Direction::Forward,
-            )?;
+            let cursor =
+                reader.cursor(Bound::Included(key), Bound::Included(key), cass_storage::merge::Direction::Forward)?;
             Ok((cursor.key() == Some(key)).then_some(cursor))
         })();
         match found {

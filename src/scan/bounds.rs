@@ -40,8 +40,7 @@ impl Bounds {
         };
         let clustering: Vec<Bound> = (key.partition_columns..key.columns.len()).map_while(equality).collect();
         let next = Target::Column(key.partition_columns + clustering.len());
-        let slice =
-            found.iter().filter(|bound| bound.target == next && !bound.test.is_equality()).copied().collect();
+        let slice = found.iter().filter(|bound| bound.target == next && !bound.test.is_equality()).copied().collect();
         Self { partition, clustering, slice, token: Vec::new() }
     }
 

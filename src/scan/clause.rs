@@ -160,7 +160,9 @@ impl Subject<'_> {
     pub unsafe fn is_token(&self, node: *mut Node) -> bool {
         // SAFETY: passed on.
         unsafe {
-            let Some(function) = downcast::<pg_sys::FuncExpr>(node, NodeTag::T_FuncExpr) else { return false };
+            let Some(function) = downcast::<pg_sys::FuncExpr>(node, NodeTag::T_FuncExpr) else {
+                return false;
+            };
             let arguments = pointers::<Node>(function.args);
             !function.funcvariadic
                 && arguments.len() == self.key.partition_columns
@@ -236,7 +238,8 @@ impl Subject<'_> {
     unsafe fn column_test(&self, index: usize, operator: Oid, collation: Oid) -> Option<Test> {
         let column = self.key.columns.get(index)?;
         // SAFETY: the type cache returns a live entry for every type.
-        let family = unsafe { (*pg_sys::lookup_type_cache(column.type_oid, pg_sys::TYPECACHE_BTREE_OPFAMILY as i32)).btree_opf };
+        let family =
+            unsafe { (*pg_sys::lookup_type_cache(column.type_oid, pg_sys::TYPECACHE_BTREE_OPFAMILY as i32)).btree_opf };
         let (test, left, right) = btree_test(operator, family)?;
         if left != right && !(is_integer(left) && is_integer(right)) {
             return None;
@@ -244,7 +247,8 @@ impl Subject<'_> {
         if test == Test::Equal {
             // Under a deterministic collation equal texts are equal bytes, whichever collation it is.
             // SAFETY: a catalog look-up by OID.
-            return (collation == Oid::INVALID || unsafe { pg_sys::get_collation_isdeterministic(collation) }).then_some(test);
+            return (collation == Oid::INVALID || unsafe { pg_sys::get_collation_isdeterministic(collation) })
+                .then_some(test);
         }
         let readable = column.bytewise
             && (collation == column.collation || collation == Oid::INVALID || orders_by_bytes(collation));

@@ -11,8 +11,8 @@ use pgrx::PgMemoryContexts;
 
 use super::clause::{value_expression, Target, Value};
 use super::explain::explain;
-use super::plan::{palloc_value, PlanInfo, NODE_NAME};
 use super::plan::Methods;
+use super::plan::{palloc_value, PlanInfo, NODE_NAME};
 use super::ranges::{key_ranges, BoundValues};
 use super::values::{array_elements, base_type, evaluate, fit, to_i64, Fitted};
 use crate::catalog::{table_of, TableKey};
@@ -97,8 +97,7 @@ unsafe extern "C-unwind" fn begin(node: *mut pg_sys::CustomScanState, estate: *m
             }
             None => (ptr::null_mut(), pg_sys::BOOLOID),
         };
-        let values =
-            clauses.iter().zip(&info.bounds).map(|(clause, bound)| compile(*clause, bound.value)).collect();
+        let values = clauses.iter().zip(&info.bounds).map(|(clause, bound)| compile(*clause, bound.value)).collect();
         let run = Run {
             recheck: pg_sys::ExecInitQual((*plan).custom_exprs, node.cast()),
             values,
@@ -235,8 +234,7 @@ unsafe fn position(node: *mut pg_sys::CustomScanState, run: &mut Run) {
         match &mut run.scan {
             Some(scan) => scan.restart(spec),
             None => {
-                run.scan =
-                    Some(MergedScan::begin((*node).ss.ss_currentRelation, (*estate).es_snapshot, spec));
+                run.scan = Some(MergedScan::begin((*node).ss.ss_currentRelation, (*estate).es_snapshot, spec));
             }
         }
         pg_sys::MemoryContextSwitchTo(outer);

@@ -18,7 +18,9 @@ pub(super) unsafe extern "C-unwind" fn explain(
 ) {
     // SAFETY: called by EXPLAIN with a node that has begun.
     unsafe {
-        let Some(run) = (*node.cast::<CassScanState>()).run.as_ref() else { return };
+        let Some(run) = (*node.cast::<CassScanState>()).run.as_ref() else {
+            return;
+        };
         let plan = (*node).ss.ps.plan.cast::<pg_sys::CustomScan>();
         let partition_columns = run.key.partition_columns;
         let clauses: Vec<(Target, *mut Node)> =

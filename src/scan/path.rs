@@ -253,7 +253,9 @@ impl Relation<'_> {
         // SAFETY: as for `own_bounds`.
         unsafe {
             for &index in columns {
-                let Some(column) = self.key.columns.get(index) else { break };
+                let Some(column) = self.key.columns.get(index) else {
+                    break;
+                };
                 let reverse = direction == Direction::Backward;
                 let descending = (column.order == cass_storage::key::Order::Descending) != reverse;
                 let kind = if descending { pg_sys::TYPECACHE_GT_OPR } else { pg_sys::TYPECACHE_LT_OPR };
@@ -278,7 +280,9 @@ impl Relation<'_> {
                     (*self.rel).relids,
                     false,
                 );
-                let Some(pathkey) = pointers::<pg_sys::PathKey>(found).next() else { break };
+                let Some(pathkey) = pointers::<pg_sys::PathKey>(found).next() else {
+                    break;
+                };
                 // A key that a condition makes constant, or that is there already, orders nothing more.
                 if !is_redundant(pathkey, pathkeys) {
                     pathkeys = pg_sys::lappend(pathkeys, pathkey.cast());
@@ -321,6 +325,8 @@ impl Relation<'_> {
                 + rows * target.per_tuple;
             if full_read != FullRead::Allowed {
                 total += disabled(full_read);
+            } else if !bounds.is_bound() && !pg_sys::enable_seqscan {
+                total += pg_sys::disable_cost;
             }
             Cost { rows, startup, total }
         }
@@ -364,10 +370,7 @@ fn disabled(full_read: FullRead) -> f64 {
 unsafe fn add_set(sets: &mut Vec<Relids>, set: Relids) {
     // SAFETY: the sets are live.
     unsafe {
-        if sets.len() < MOST_OUTER_SETS
-            && !set.is_null()
-            && !sets.iter().any(|known| pg_sys::bms_equal(*known, set))
-        {
+        if sets.len() < MOST_OUTER_SETS && !set.is_null() && !sets.iter().any(|known| pg_sys::bms_equal(*known, set)) {
             sets.push(set);
         }
     }
@@ -434,4 +437,3 @@ unsafe fn bitmap_uses(path: *mut pg_sys::Path, by_key: &dyn Fn(*mut pg_sys::Path
         by_key(path)
     }
 }
-

@@ -138,9 +138,7 @@ unsafe extern "C-unwind" fn plan_custom_path(
         let subject = Subject { root, relid: (*rel).relid, key: &key, in_byte_order: true };
         let bounds = Bounds::choose(&subject, restrictions);
         let chosen: Vec<Bound> = bounds.iter().copied().collect();
-        let enforced = |clause: *mut Node| {
-            chosen.iter().any(|bound| bound.clause == clause && is_exact(&key, bound))
-        };
+        let enforced = |clause: *mut Node| chosen.iter().any(|bound| bound.clause == clause && is_exact(&key, bound));
         let info = PlanInfo {
             direction: if backward { Direction::Backward } else { Direction::Forward },
             layout: key.layout,

@@ -70,8 +70,7 @@ fn token_range(bounds: &[BoundValues]) -> Option<KeyRange> {
 /// One range for every combination of partition and leading clustering values.
 fn partition_ranges(key: &TableKey, bounds: &[BoundValues]) -> Vec<KeyRange> {
     let values_of = |index: usize| -> Option<Vec<Datum>> {
-        let equality =
-            bounds.iter().find(|bound| bound.target == Target::Column(index) && bound.test.is_equality())?;
+        let equality = bounds.iter().find(|bound| bound.target == Target::Column(index) && bound.test.is_equality())?;
         // A value outside the column's type equals none of its values.
         let in_type = |value: &Fitted| match value {
             Fitted::Value(datum) => Some(*datum),
@@ -107,7 +106,9 @@ fn partition_ranges(key: &TableKey, bounds: &[BoundValues]) -> Vec<KeyRange> {
         next += 1;
     }
 
-    let Some(slice) = Slice::of(key, next, bounds) else { return Vec::new() };
+    let Some(slice) = Slice::of(key, next, bounds) else {
+        return Vec::new();
+    };
     let mut ranges = Vec::with_capacity(partitions.len() * clustering.len());
     for partition in partitions {
         for prefix in &clustering {
@@ -146,7 +147,9 @@ impl Slice {
     /// `None` if no key can satisfy the inequalities of the column of this index.
     fn of(key: &TableKey, index: usize, bounds: &[BoundValues]) -> Option<Self> {
         let mut slice = Self::default();
-        let Some(column) = key.columns.get(index) else { return Some(slice) };
+        let Some(column) = key.columns.get(index) else {
+            return Some(slice);
+        };
         for bound in bounds.iter().filter(|bound| bound.target == Target::Column(index)) {
             let is_lower = matches!(bound.test, Test::Greater | Test::GreaterOrEqual);
             let value = match bound.values.first()? {

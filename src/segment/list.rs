@@ -90,12 +90,9 @@ pub(super) fn forget(relation: Option<pg_sys::Oid>) {
 }
 
 fn missing() -> ! {
-    Report::new(
-        "55000",
-        "table cass_catalog.segment, the list of segments, is missing",
-    )
-    .hint("Install extension \"cass\" in this database.")
-    .raise()
+    Report::new("55000", "table cass_catalog.segment, the list of segments, is missing")
+        .hint("Install extension \"cass\" in this database.")
+        .raise()
 }
 
 impl List {
@@ -107,10 +104,7 @@ impl List {
         let lock_mode = lock_mode as pg_sys::LOCKMODE;
         if let Some((heap, index)) = OIDS.get() {
             // SAFETY: the OIDs are forgotten when the list is dropped, and table_open raises if there is no such table.
-            return List {
-                heap: unsafe { pg_sys::table_open(heap, lock_mode) },
-                index,
-            };
+            return List { heap: unsafe { pg_sys::table_open(heap, lock_mode) }, index };
         }
         cache::watch_relations();
         // SAFETY: the names are NUL-terminated; the relation is opened before it is looked into.
@@ -135,11 +129,7 @@ impl List {
 
     /// Closes the list, giving up a reader's lock and keeping a writer's to the transaction's end.
     pub fn close(self, lock_mode: u32) {
-        let kept = if lock_mode == pg_sys::AccessShareLock {
-            lock_mode
-        } else {
-            pg_sys::NoLock
-        };
+        let kept = if lock_mode == pg_sys::AccessShareLock { lock_mode } else { pg_sys::NoLock };
         // SAFETY: opened by `open` and closed once, since `self` is consumed.
         unsafe { pg_sys::table_close(self.heap, kept as pg_sys::LOCKMODE) }
     }
@@ -176,14 +166,7 @@ impl List {
         // SAFETY: the list is open, the key names one of its columns, and each tuple is read before the scan moves on.
         unsafe {
             let by_index = index != pg_sys::InvalidOid;
-            let scan = pg_sys::systable_beginscan(
-                self.heap,
-                index,
-                by_index,
-                snapshot,
-                count,
-                &raw mut key,
-            );
+            let scan = pg_sys::systable_beginscan(self.heap, index, by_index, snapshot, count, &raw mut key);
             loop {
                 let tuple = pg_sys::systable_getnext(scan);
                 if tuple.is_null() {
@@ -213,11 +196,7 @@ impl List {
             }
         });
         let Some(mut tid) = reserved else {
-            Report::new(
-                "XX000",
-                "the reservation of a run has disappeared from cass_catalog.segment",
-            )
-            .raise()
+            Report::new("XX000", "the reservation of a run has disappeared from cass_catalog.segment").raise()
         };
         self.write(table, segment, true, Some(&mut tid));
     }
@@ -249,11 +228,7 @@ impl List {
         // SAFETY: values and nulls have as many elements as the list has columns (checked by `open`), of their types; the
         // list is open with RowExclusiveLock.
         unsafe {
-            let tuple = pg_sys::heap_form_tuple(
-                (*self.heap).rd_att,
-                values.as_mut_ptr(),
-                nulls.as_mut_ptr(),
-            );
+            let tuple = pg_sys::heap_form_tuple((*self.heap).rd_att, values.as_mut_ptr(), nulls.as_mut_ptr());
             match old {
                 None => pg_sys::CatalogTupleInsert(self.heap, tuple),
                 Some(tid) => pg_sys::CatalogTupleUpdate(self.heap, tid, tuple),
@@ -298,18 +273,12 @@ fn scan_key(attribute: usize, procedure: u32, argument: Datum) -> pg_sys::ScanKe
 
 /// Sees every row that exists.
 fn any_snapshot() -> pg_sys::SnapshotData {
-    pg_sys::SnapshotData {
-        snapshot_type: pg_sys::SnapshotType::SNAPSHOT_ANY,
-        ..Default::default()
-    }
+    pg_sys::SnapshotData { snapshot_type: pg_sys::SnapshotType::SNAPSHOT_ANY, ..Default::default() }
 }
 
 /// Sees what is committed and what this transaction wrote.
 fn self_snapshot() -> pg_sys::SnapshotData {
-    pg_sys::SnapshotData {
-        snapshot_type: pg_sys::SnapshotType::SNAPSHOT_SELF,
-        ..Default::default()
-    }
+    pg_sys::SnapshotData { snapshot_type: pg_sys::SnapshotType::SNAPSHOT_SELF, ..Default::default() }
 }
 
 /// A row of the list where a scan found it.
@@ -325,14 +294,7 @@ impl ListRow {
         let mut values = [Datum::from(0_usize); column::COUNT];
         let mut nulls = [false; column::COUNT];
         // SAFETY: promised by the caller; there is room for all columns, none of which can be null.
-        unsafe {
-            pg_sys::heap_deform_tuple(
-                tuple,
-                (*heap).rd_att,
-                values.as_mut_ptr(),
-                nulls.as_mut_ptr(),
-            )
-        }
+        unsafe { pg_sys::heap_deform_tuple(tuple, (*heap).rd_att, values.as_mut_ptr(), nulls.as_mut_ptr()) }
         ListRow { values, tuple }
     }
 
@@ -368,10 +330,7 @@ impl ListRow {
 
     /// First block and number of blocks that the row keeps.
     pub fn blocks(&self) -> (u32, u32) {
-        (
-            self.number(column::FIRST_BLOCK) as u32,
-            self.number(column::PAGE_COUNT) as u32,
-        )
+        (self.number(column::FIRST_BLOCK) as u32, self.number(column::PAGE_COUNT) as u32)
     }
 
     pub fn tid(&self) -> pg_sys::ItemPointerData {
@@ -408,10 +367,7 @@ impl ListRow {
 
 /// The segments of a life of a table that `snapshot` sees, highest sequence first: the order in which they take precedence.
 pub fn visible(storage_id: u64, snapshot: pg_sys::Snapshot) -> Vec<SegmentEntry> {
-    listed(storage_id, snapshot)
-        .into_iter()
-        .map(|listed| listed.entry)
-        .collect()
+    listed(storage_id, snapshot).into_iter().map(|listed| listed.entry).collect()
 }
 
 /// As [`visible`], with what maintenance needs to know of the list's rows.
@@ -420,11 +376,7 @@ pub fn listed(storage_id: u64, snapshot: pg_sys::Snapshot) -> Vec<ListedSegment>
     let list = List::open(pg_sys::AccessShareLock);
     list.scan_life(storage_id, snapshot, |row| {
         if let Some(entry) = row.segment() {
-            segments.push(ListedSegment {
-                entry,
-                xmin: row.xmin(),
-                tid: row.tid(),
-            });
+            segments.push(ListedSegment { entry, xmin: row.xmin(), tid: row.tid() });
         }
     });
     list.close(pg_sys::AccessShareLock);

@@ -63,21 +63,11 @@ impl Metapage {
 
     /// Writes the content into a page that has PostgreSQL's header.
     pub fn encode(&self, page: &mut [u8; PAGE_SIZE]) {
-        let flags = if self.delta_dirty {
-            FLAG_DELTA_DIRTY
-        } else {
-            0
-        };
+        let flags = if self.delta_dirty { FLAG_DELTA_DIRTY } else { 0 };
         page[CONTENT..CONTENT + 8].copy_from_slice(&MAGIC.to_le_bytes());
         page[FORMAT_AT..FORMAT_AT + 2].copy_from_slice(&self.format.to_le_bytes());
         page[FLAGS_AT..FLAGS_AT + 2].copy_from_slice(&flags.to_le_bytes());
-        let numbers = [
-            self.storage_id,
-            self.layout,
-            self.next_row_id,
-            self.next_run_id,
-            self.next_sequence,
-        ];
+        let numbers = [self.storage_id, self.layout, self.next_row_id, self.next_run_id, self.next_sequence];
         for (index, number) in numbers.iter().enumerate() {
             let at = NUMBERS_AT + index * 8;
             page[at..at + 8].copy_from_slice(&number.to_le_bytes());
@@ -89,20 +79,13 @@ impl Metapage {
     /// Reads the content of a page, or says what is wrong with it.
     pub fn decode(page: &[u8; PAGE_SIZE]) -> Result<Self, Fault> {
         if number(page, CONTENT) != MAGIC {
-            return Err(Fault::Damaged(
-                "it does not start as a metapage of cass does",
-            ));
+            return Err(Fault::Damaged("it does not start as a metapage of cass does"));
         }
         let format = u16::from_le_bytes([page[FORMAT_AT], page[FORMAT_AT + 1]]);
         if format != FORMAT {
             return Err(Fault::Format(format));
         }
-        let crc = u32::from_le_bytes([
-            page[CRC_AT],
-            page[CRC_AT + 1],
-            page[CRC_AT + 2],
-            page[CRC_AT + 3],
-        ]);
+        let crc = u32::from_le_bytes([page[CRC_AT], page[CRC_AT + 1], page[CRC_AT + 2], page[CRC_AT + 3]]);
         if crc != checksum(page) {
             return Err(Fault::Damaged("its content does not match its checksum"));
         }
@@ -136,10 +119,7 @@ fn number(page: &[u8; PAGE_SIZE], at: usize) -> u64 {
 
 /// CRC32C of the content without the checksum itself.
 fn checksum(page: &[u8; PAGE_SIZE]) -> u32 {
-    crc32c::crc32c_append(
-        crc32c::crc32c(&page[CONTENT..CRC_AT]),
-        &page[NUMBERS_AT..CONTENT_END],
-    )
+    crc32c::crc32c_append(crc32c::crc32c(&page[CONTENT..CRC_AT]), &page[NUMBERS_AT..CONTENT_END])
 }
 
 fn random_storage_id() -> u64 {
@@ -182,12 +162,9 @@ fn init_page(page: &mut [u8; PAGE_SIZE]) {
 /// still name runs in it.
 pub fn create(node: &pg_sys::RelFileNode, persistence: std::ffi::c_char) {
     if persistence as u8 == pg_sys::RELPERSISTENCE_UNLOGGED {
-        Report::new(
-            "0A000",
-            "access method \"cass\" does not support unlogged tables",
-        )
-        .hint("Create the table as LOGGED or TEMPORARY.")
-        .raise();
+        Report::new("0A000", "access method \"cass\" does not support unlogged tables")
+            .hint("Create the table as LOGGED or TEMPORARY.")
+            .raise();
     }
     let mut page = new_page(&Metapage::new());
     let permanent = persistence as u8 == pg_sys::RELPERSISTENCE_PERMANENT;
@@ -197,13 +174,7 @@ pub fn create(node: &pg_sys::RelFileNode, persistence: std::ffi::c_char) {
     unsafe {
         let storage = pg_sys::RelationCreateStorage(*node, persistence, true);
         if permanent && relation::wal_is_needed() {
-            pg_sys::log_newpage(
-                (&raw const *node).cast_mut(),
-                main,
-                BLOCK,
-                page.as_mut_ptr().cast(),
-                true,
-            );
+            pg_sys::log_newpage((&raw const *node).cast_mut(), main, BLOCK, page.as_mut_ptr().cast(), true);
         }
         pg_sys::PageSetChecksumInplace(page.as_mut_ptr().cast(), BLOCK);
         pg_sys::smgrextend(storage, main, BLOCK, page.as_mut_ptr().cast(), !permanent);
@@ -248,10 +219,7 @@ pub fn identity(rel: pg_sys::Relation) -> Identity {
         }
     }
     let metapage = read(rel);
-    let identity = Identity {
-        storage_id: metapage.storage_id,
-        layout: metapage.layout,
-    };
+    let identity = Identity { storage_id: metapage.storage_id, layout: metapage.layout };
     cache::watch_relations();
     IDENTITIES.with_borrow_mut(|identities| identities.insert(oid, (node, identity)));
     identity
@@ -294,16 +262,19 @@ unsafe fn read_block(rel: pg_sys::Relation) -> pg_sys::Buffer {
 fn raise(rel: pg_sys::Relation, fault: Fault) -> ! {
     let table = relation::name(rel);
     match fault {
-        Fault::Damaged(what) => Report::new("XX001", format!("metapage of table \"{table}\" (block {BLOCK}) is damaged"))
-            .detail(format!("On reading block {BLOCK}, {what}."))
-            .hint("Restore the table from a backup.")
-            .raise(),
-        Fault::Format(format) => {
-            Report::new("0A000", format!("table \"{table}\" has storage format {format}, which this version of cass cannot read"))
-                .detail(format!("It reads format {FORMAT}."))
-                .hint("Install the version of cass that wrote the table.")
+        Fault::Damaged(what) => {
+            Report::new("XX001", format!("metapage of table \"{table}\" (block {BLOCK}) is damaged"))
+                .detail(format!("On reading block {BLOCK}, {what}."))
+                .hint("Restore the table from a backup.")
                 .raise()
         }
+        Fault::Format(format) => Report::new(
+            "0A000",
+            format!("table \"{table}\" has storage format {format}, which this version of cass cannot read"),
+        )
+        .detail(format!("It reads format {FORMAT}."))
+        .hint("Install the version of cass that wrote the table.")
+        .raise(),
     }
 }
 
@@ -334,22 +305,15 @@ fn update<R>(rel: pg_sys::Relation, change: impl FnOnce(&mut Metapage) -> R) -> 
 pub fn reserve_row_ids(rel: pg_sys::Relation, count: u64) -> u64 {
     let first = update(rel, |metapage| {
         let first = metapage.next_row_id;
-        let next = first
-            .checked_add(count)
-            .filter(|next| *next <= MAX_ROW_ID)?;
+        let next = first.checked_add(count).filter(|next| *next <= MAX_ROW_ID)?;
         metapage.next_row_id = next;
         Some(first)
     });
     first.unwrap_or_else(|| {
-        Report::new(
-            "54000",
-            format!("table \"{}\" has used up its row ids", relation::name(rel)),
-        )
-        .detail(format!(
-            "A table can have {MAX_ROW_ID} row versions in one life."
-        ))
-        .hint("VACUUM FULL gives the rows new ids.")
-        .raise()
+        Report::new("54000", format!("table \"{}\" has used up its row ids", relation::name(rel)))
+            .detail(format!("A table can have {MAX_ROW_ID} row versions in one life."))
+            .hint("VACUUM FULL gives the rows new ids.")
+            .raise()
     })
 }
 

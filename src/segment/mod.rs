@@ -21,5 +21,4 @@ pub mod run;
 pub mod source;
 mod space;
 
-pub use list::SegmentEntry;
 pub use source::{open_segment, pages_read, RunSource};

@@ -16,7 +16,9 @@ pub fn unnamed_columns(state: &TableState) -> Rc<[u16]> {
     // SAFETY: the table is open.
     let oid = unsafe { (*state.rel).rd_id };
     STACK.with_borrow_mut(|stack| {
-        let Some(running) = stack.last_mut() else { return Rc::from([]) };
+        let Some(running) = stack.last_mut() else {
+            return Rc::from([]);
+        };
         if let Some((_, known)) = running.unnamed.iter().find(|(table, _)| *table == oid) {
             return known.clone();
         }
@@ -42,14 +44,14 @@ unsafe fn of_query(state: &TableState, query: *mut pg_sys::QueryDesc) -> Rc<[u16
         if estate.is_null() || (*query).operation == pg_sys::CmdType::CMD_UPDATE {
             return Rc::from([]);
         }
-        let Some(target) = result_relation(estate, state.rel) else { return Rc::from([]) };
+        let Some(target) = result_relation(estate, state.rel) else {
+            return Rc::from([]);
+        };
         let inserted = pg_sys::ExecGetInsertedCols(target, estate);
         if inserted.is_null() {
             return Rc::from([]);
         }
-        missing(state, |attribute| {
-            pg_sys::bms_is_member(i32::from(attribute.attnum) - FIRST_LOW_INVALID, inserted)
-        })
+        missing(state, |attribute| pg_sys::bms_is_member(i32::from(attribute.attnum) - FIRST_LOW_INVALID, inserted))
     }
 }
 

@@ -17,7 +17,9 @@ pub enum Source {
 /// The source of `rows` further rows of an open table, by the statement on top of the stack.
 pub fn source_of(rel: pg_sys::Relation, rows: u64) -> Source {
     STACK.with_borrow_mut(|stack| {
-        let Some(running) = stack.last_mut().filter(|running| running.gathers) else { return Source::Other };
+        let Some(running) = stack.last_mut().filter(|running| running.gathers) else {
+            return Source::Other;
+        };
         running.rows += rows;
         match running.kind {
             Kind::Copy(_) => Source::Copy,

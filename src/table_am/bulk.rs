@@ -104,11 +104,7 @@ pub unsafe fn push(state: &TableState, load: &mut BulkLoad, slot: *mut pg_sys::T
 ///
 /// # Safety
 /// `slots` hold rows of the table.
-pub unsafe fn gather(
-    state: &TableState,
-    slots: &[*mut pg_sys::TupleTableSlot],
-    command: pg_sys::CommandId,
-) -> bool {
+pub unsafe fn gather(state: &TableState, slots: &[*mut pg_sys::TupleTableSlot], command: pg_sys::CommandId) -> bool {
     let mut load = match take(state.rel) {
         Some(load) => load,
         None if may_gather(state, slots.len() as u64) => start(state, Stage::Gathering, command),

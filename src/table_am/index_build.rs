@@ -1,8 +1,7 @@
 //! Building indexes on other columns.
 
-use crate::pg::tid;
-use crate::read::{MergedScan, ScanSpec};
 use crate::read::segments::with_latest_snapshot;
+use crate::read::{MergedScan, ScanSpec};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 use std::collections::HashSet;

@@ -11,8 +11,8 @@ use pgrx::prelude::*;
 pub unsafe extern "C-unwind" fn begin(rel: pg_sys::Relation) -> *mut pg_sys::IndexFetchTableData {
     // SAFETY: palloc0 gives zeroed memory of the struct's size, or raises.
     unsafe {
-        let fetch = pg_sys::palloc0(std::mem::size_of::<pg_sys::IndexFetchTableData>())
-            .cast::<pg_sys::IndexFetchTableData>();
+        let fetch =
+            pg_sys::palloc0(std::mem::size_of::<pg_sys::IndexFetchTableData>()).cast::<pg_sys::IndexFetchTableData>();
         (*fetch).rel = rel;
         fetch
     }
@@ -105,8 +105,12 @@ pub unsafe extern "C-unwind" fn satisfies_snapshot(
     let state = TableState::of(rel);
     // SAFETY: PostgreSQL hands over a slot that holds a row of the table, and a valid snapshot.
     unsafe {
-        let Some(row_id) = tid::to_row_id((*slot).tts_tid) else { return false };
-        let Some(key) = point::key_of_row_id(&state, row_id) else { return false };
+        let Some(row_id) = tid::to_row_id((*slot).tts_tid) else {
+            return false;
+        };
+        let Some(key) = point::key_of_row_id(&state, row_id) else {
+            return false;
+        };
         point::sees_row_id(&state, snapshot, row_id, &key)
     }
 }

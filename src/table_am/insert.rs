@@ -2,7 +2,7 @@
 
 use super::{bulk, rewrite, row_ids, version};
 use crate::catalog::InsertMode;
-use crate::delta::write::{self, LockRequest, Newest, NewVersion, Refused};
+use crate::delta::write::{self, LockRequest, NewVersion, Newest, Refused};
 use crate::delta::Delta;
 use crate::error::Report;
 use crate::pg::scratch::in_scratch;
@@ -133,13 +133,7 @@ pub fn columns_to_keep(state: &TableState) -> Rc<[u16]> {
 ///
 /// # Safety
 /// `slot` holds a row of the table; the version that is held is live.
-unsafe fn complete(
-    state: &TableState,
-    slot: *mut pg_sys::TupleTableSlot,
-    unnamed: &[u16],
-    key: &[u8],
-    held: &Newest,
-) {
+unsafe fn complete(state: &TableState, slot: *mut pg_sys::TupleTableSlot, unnamed: &[u16], key: &[u8], held: &Newest) {
     // SAFETY: promised by the caller.
     let fill = |older: &dyn RowView| unsafe { version::complete(state, slot, unnamed, key, older) };
     match &held.version {
@@ -219,7 +213,10 @@ fn raise_duplicate(state: &TableState, key: &[u8]) -> ! {
     let shown = state.key.as_ref().map(|table_key| table_key.describe(key)).unwrap_or_default();
     Report::new(
         "23505",
-        format!("an UPDATE would give two rows of table \"{}\" the same primary key", crate::read::state::name(state.rel)),
+        format!(
+            "an UPDATE would give two rows of table \"{}\" the same primary key",
+            crate::read::state::name(state.rel)
+        ),
     )
     .detail(format!("Key ({shown}) already exists."))
     .hint("DELETE the other row first; or INSERT, which overwrites.")

@@ -36,8 +36,7 @@ pub unsafe extern "C-unwind" fn lock(
     let delta = open_delta_for_writing(&state);
     let request = LockRequest { mode, wait, command };
     let segments = LatestSegments::of(&state);
-    let held =
-        in_scratch(|| write::hold(&delta, &key, request, std::ptr::null_mut(), &segments, true));
+    let held = in_scratch(|| write::hold(&delta, &key, request, std::ptr::null_mut(), &segments, true));
     delta.close();
     let held = match held {
         Ok(held) => held,

@@ -2,7 +2,7 @@
 
 use super::insert::{insert_new, open_delta_for_writing, release_replaced};
 use super::{row_ids, version};
-use crate::delta::write::{self, LockRequest, Newest, NewVersion, Refused};
+use crate::delta::write::{self, LockRequest, NewVersion, Newest, Refused};
 use crate::delta::Delta;
 use crate::pg::scratch::in_scratch;
 use crate::pg::tid;
@@ -35,11 +35,7 @@ pub struct Target<'a> {
 impl Target<'_> {
     /// Holds the key and judges whether the version is still the newest one; fills `failure` where it is not.
     pub fn hold(&self, mode: pg_sys::LockTupleMode::Type, failure: &mut pg_sys::TM_FailureData) -> Verdict {
-        let wait = if self.wait {
-            pg_sys::LockWaitPolicy::LockWaitBlock
-        } else {
-            pg_sys::LockWaitPolicy::LockWaitSkip
-        };
+        let wait = if self.wait { pg_sys::LockWaitPolicy::LockWaitBlock } else { pg_sys::LockWaitPolicy::LockWaitSkip };
         let request = LockRequest { mode, wait, command: self.command };
         let segments = LatestSegments::of(self.state);
         let held = match write::hold(self.delta, self.key, request, self.crosscheck, &segments, true) {
@@ -181,11 +177,8 @@ unsafe fn update_row(
         None => target.key.to_vec(),
     };
     let moves = new_key != target.key;
-    *lock_mode = if moves {
-        pg_sys::LockTupleMode::LockTupleExclusive
-    } else {
-        pg_sys::LockTupleMode::LockTupleNoKeyExclusive
-    };
+    *lock_mode =
+        if moves { pg_sys::LockTupleMode::LockTupleExclusive } else { pg_sys::LockTupleMode::LockTupleNoKeyExclusive };
     let mut encoded: Option<Vec<u8>> = None;
     loop {
         let held = match target.hold(*lock_mode, failure) {

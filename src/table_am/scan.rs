@@ -161,10 +161,7 @@ pub unsafe extern "C-unwind" fn parallel_initialize(
 
 /// `parallelscan_reinitialize`
 #[pg_guard]
-pub unsafe extern "C-unwind" fn parallel_reinitialize(
-    rel: pg_sys::Relation,
-    parallel: pg_sys::ParallelTableScanDesc,
-) {
+pub unsafe extern "C-unwind" fn parallel_reinitialize(rel: pg_sys::Relation, parallel: pg_sys::ParallelTableScanDesc) {
     // SAFETY: as above.
     unsafe { pg_sys::table_block_parallelscan_reinitialize(rel, parallel) }
 }

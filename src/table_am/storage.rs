@@ -85,8 +85,7 @@ pub unsafe extern "C-unwind" fn needs_toast_table(rel: pg_sys::Relation) -> bool
     // SAFETY: the descriptor of an open relation has `natts` attributes.
     unsafe {
         let descriptor = (*rel).rd_att;
-        let attributes =
-            std::slice::from_raw_parts((*descriptor).attrs.as_ptr(), (*descriptor).natts as usize);
+        let attributes = std::slice::from_raw_parts((*descriptor).attrs.as_ptr(), (*descriptor).natts as usize);
         attributes.iter().any(|attribute| {
             !attribute.attisdropped
                 && attribute.attlen == -1

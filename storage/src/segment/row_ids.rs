@@ -28,10 +28,7 @@ pub(super) struct RowIdBuilder {
 
 impl RowIdBuilder {
     pub(super) fn new(memory_bytes: usize, directory: &Path) -> Self {
-        RowIdBuilder {
-            runs: ExternalSorter::with_directory(memory_bytes, directory),
-            ids: Vec::new(),
-        }
+        RowIdBuilder { runs: ExternalSorter::with_directory(memory_bytes, directory), ids: Vec::new() }
     }
 
     /// Adds the ids of the rows of a leaf. Id 0 names no row.
@@ -50,18 +47,12 @@ impl RowIdBuilder {
 
     /// Writes the map; none if there are no ids.
     pub(super) fn finish<S: PageSink>(self, pages: &mut PageWriter<S>) -> Result<Option<Root>> {
-        let mut writer = MapWriter {
-            tree: TreeBuilder::new(PageKind::RowIdInner),
-            groups: Vec::new(),
-            size: 2,
-        };
+        let mut writer = MapWriter { tree: TreeBuilder::new(PageKind::RowIdInner), groups: Vec::new(), size: 2 };
         let mut group = Vec::with_capacity(GROUP_RUNS);
         let mut runs = self.runs.finish()?;
         while let Some((first, payload)) = runs.next()? {
             let mut payload = ByteReader::new(payload);
-            let first = first
-                .first_chunk()
-                .map_or(0, |bytes| u64::from_be_bytes(*bytes));
+            let first = first.first_chunk().map_or(0, |bytes| u64::from_be_bytes(*bytes));
             group.push([first, u64::from(payload.u32()?), u64::from(payload.u32()?)]);
             if group.len() == GROUP_RUNS {
                 writer.add(pages, &group)?;
@@ -70,10 +61,7 @@ impl RowIdBuilder {
         }
         writer.add(pages, &group)?;
         writer.write_page(pages)?;
-        Ok(writer
-            .tree
-            .finish(pages)?
-            .map(|(page_no, height)| Root { page_no, height }))
+        Ok(writer.tree.finish(pages)?.map(|(page_no, height)| Root { page_no, height }))
     }
 }
 
@@ -117,9 +105,7 @@ impl MapWriter {
             content.extend_from_slice(&runs.to_le_bytes());
             content.extend_from_slice(&(end as u16).to_le_bytes());
         }
-        self.groups
-            .iter()
-            .for_each(|(.., bytes)| content.extend_from_slice(bytes));
+        self.groups.iter().for_each(|(.., bytes)| content.extend_from_slice(bytes));
         let page_no = pages.put(PageKind::RowIds, &content)?;
         self.groups.clear();
         self.size = 2;
@@ -142,11 +128,7 @@ fn find_in_page(content: &[u8], row_id: u64) -> Result<Option<u32>> {
     let count = reader.u16()?;
     let mut directory = ByteReader::new(reader.take(usize::from(count) * DIRECTORY_ENTRY)?);
     for _ in 0..count {
-        let (first, runs, end) = (
-            directory.u64()?,
-            usize::from(directory.u16()?),
-            usize::from(directory.u16()?),
-        );
+        let (first, runs, end) = (directory.u64()?, usize::from(directory.u16()?), usize::from(directory.u16()?));
         if first > row_id {
             break;
         }
@@ -159,26 +141,16 @@ fn find_in_page(content: &[u8], row_id: u64) -> Result<Option<u32>> {
     if runs > GROUP_RUNS {
         return Err(StorageError::damaged("group of row ids is too large"));
     }
-    let bytes = reader
-        .rest()
-        .get(range)
-        .ok_or_else(|| StorageError::damaged("group is out of its page"))?;
+    let bytes = reader.rest().get(range).ok_or_else(|| StorageError::damaged("group is out of its page"))?;
     let mut group = ByteReader::new(bytes);
-    let (firsts, counts, leaves) = (
-        ints::decode(&mut group, runs)?,
-        ints::decode(&mut group, runs)?,
-        ints::decode(&mut group, runs)?,
-    );
-    let after = (0..runs)
-        .position(|run| firsts.get(run) > row_id)
-        .unwrap_or(runs);
+    let (firsts, counts, leaves) =
+        (ints::decode(&mut group, runs)?, ints::decode(&mut group, runs)?, ints::decode(&mut group, runs)?);
+    let after = (0..runs).position(|run| firsts.get(run) > row_id).unwrap_or(runs);
     let Some(run) = after.checked_sub(1) else {
         return Ok(None);
     };
     if row_id - firsts.get(run) >= counts.get(run) {
         return Ok(None);
     }
-    u32::try_from(leaves.get(run))
-        .map(Some)
-        .map_err(|_| StorageError::damaged("leaf is out of its run"))
+    u32::try_from(leaves.get(run)).map(Some).map_err(|_| StorageError::damaged("leaf is out of its run"))
 }
