@@ -19,11 +19,7 @@ use crate::error::Report;
 unsafe fn names_cass(name: *const std::ffi::c_char) -> bool {
     // SAFETY: the caller vouches for `name`; the setting is a C string of the server or null.
     unsafe {
-        let name = if name.is_null() {
-            pg_sys::default_table_access_method
-        } else {
-            name.cast_mut()
-        };
+        let name = if name.is_null() { pg_sys::default_table_access_method } else { name.cast_mut() };
         !name.is_null() && CStr::from_ptr(name) == TABLE_ACCESS_METHOD
     }
 }
@@ -82,13 +78,10 @@ unsafe fn check_logged(relation: *mut pg_sys::RangeVar) {
 
 /// Refuses a table whose files a crash empties.
 pub(super) fn refuse_unlogged(table: &str) -> ! {
-    Report::new(
-        "0A000",
-        format!("cass table \"{}\" cannot be unlogged", table),
-    )
-    .detail("A crash empties an unlogged table's files, and what tells of its segments would stay.")
-    .hint("Leave UNLOGGED out, or use TEMPORARY for data that need not last.")
-    .raise()
+    Report::new("0A000", format!("cass table \"{}\" cannot be unlogged", table))
+        .detail("A crash empties an unlogged table's files, and what tells of its segments would stay.")
+        .hint("Leave UNLOGGED out, or use TEMPORARY for data that need not last.")
+        .raise()
 }
 
 /// Says what a cass table without a primary key is; options that a key should have taken are an error.
@@ -106,14 +99,9 @@ fn report_missing_key(outcome: Outcome) {
 
 /// Says that rows are kept unplaced.
 pub(super) fn unplaced_notice(name: &str) {
-    Report::new(
-        "00000",
-        format!("table {name} has no primary key yet, so its rows are kept unplaced and unchecked"),
-    )
-    .hint(format!(
-        "Place them with ALTER TABLE {name} ADD PRIMARY KEY (...) WITH (partition_key = '...')."
-    ))
-    .notice();
+    Report::new("00000", format!("table {name} has no primary key yet, so its rows are kept unplaced and unchecked"))
+        .hint(format!("Place them with ALTER TABLE {name} ADD PRIMARY KEY (...) WITH (partition_key = '...')."))
+        .notice();
 }
 
 /// CREATE INDEX, also as the part of CREATE TABLE that makes the primary key's index.
@@ -150,11 +138,7 @@ unsafe fn make_key(statement: *mut pg_sys::IndexStmt, table: pg_sys::Oid, clones
     unsafe {
         let given = frame::take_options(table);
         let options = if (*statement).transformed {
-            let mut options = if clones_key {
-                option_list::own_of((*statement).options)
-            } else {
-                Vec::new()
-            };
+            let mut options = if clones_key { option_list::own_of((*statement).options) } else { Vec::new() };
             // The layout of a key is one whole: options of the new table replace both of the old one's.
             if given.iter().any(|(name, _)| key_index::shapes_key(name)) {
                 options.retain(|(name, _)| !key_index::shapes_key(name));
@@ -164,10 +148,7 @@ unsafe fn make_key(statement: *mut pg_sys::IndexStmt, table: pg_sys::Oid, clones
         } else {
             option_list::join(given, option_list::of_constraint((*statement).options))
         };
-        key_index::check_declaration(
-            (*statement).deferrable,
-            !(*statement).indexIncludingParams.is_null(),
-        );
+        key_index::check_declaration((*statement).deferrable, !(*statement).indexIncludingParams.is_null());
         for column in nodes::members::<pg_sys::IndexElem>((*statement).indexParams) {
             let name = owned((*column).name);
             key_index::check_named_column(table, &name);

@@ -62,10 +62,7 @@ pub(super) fn init() {
 }
 
 #[pg_guard]
-unsafe extern "C-unwind" fn transaction_ended(
-    event: pg_sys::XactEvent::Type,
-    _argument: *mut c_void,
-) {
+unsafe extern "C-unwind" fn transaction_ended(event: pg_sys::XactEvent::Type, _argument: *mut c_void) {
     // Statements that commit on their way (REINDEX CONCURRENTLY) keep their frames.
     if event == pg_sys::XactEvent::XACT_EVENT_ABORT {
         FRAMES.with_borrow_mut(Vec::clear);
@@ -87,11 +84,7 @@ unsafe extern "C-unwind" fn subtransaction_ended(
 }
 
 /// Begins a statement with the options that it gives to the table it creates; [`finish`] ends it.
-pub fn begin(
-    statement: Statement,
-    options: Vec<(String, String)>,
-    after: impl FnOnce(Outcome) + 'static,
-) {
+pub fn begin(statement: Statement, options: Vec<(String, String)>, after: impl FnOnce(Outcome) + 'static) {
     // SAFETY: reads the state of the current transaction.
     let transaction_level = unsafe { pg_sys::GetCurrentTransactionNestLevel() };
     FRAMES.with_borrow_mut(|frames| {
@@ -109,18 +102,13 @@ pub fn begin(
 /// Ends a statement that has been run; a cass table that has lost its primary key at its end is an error.
 pub fn finish() {
     let ended = with_top(|frame| {
-        let outcome = Outcome {
-            created: frame.created,
-            options: std::mem::take(&mut frame.options),
-        };
+        let outcome = Outcome { created: frame.created, options: std::mem::take(&mut frame.options) };
         (outcome, frame.after.take())
     });
     if let Some((outcome, Some(after))) = ended {
         after(outcome);
     }
-    let lost_keys = FRAMES
-        .with_borrow_mut(Vec::pop)
-        .map_or_else(Vec::new, |frame| frame.lost_keys);
+    let lost_keys = FRAMES.with_borrow_mut(Vec::pop).map_or_else(Vec::new, |frame| frame.lost_keys);
     for table in lost_keys {
         if catalog::is_cass_oid(table) && primary_key::primary_key_of(table).is_none() {
             refuse_dropped_key(table);
@@ -156,14 +144,8 @@ pub fn note_lost_key(table: Oid) {
 
 /// Takes the options that the running CREATE TABLE gives to its table.
 pub fn take_options(table: Oid) -> Vec<(String, String)> {
-    with_top(|frame| {
-        if frame.created == Some(table) {
-            std::mem::take(&mut frame.options)
-        } else {
-            Vec::new()
-        }
-    })
-    .unwrap_or_default()
+    with_top(|frame| if frame.created == Some(table) { std::mem::take(&mut frame.options) } else { Vec::new() })
+        .unwrap_or_default()
 }
 
 /// Whether REINDEX CONCURRENTLY runs.
@@ -173,9 +155,5 @@ pub fn in_reindex() -> bool {
 
 /// Whether an ALTER TABLE of a cass table runs, which may check it by queries of the server's own.
 pub fn in_alter_table() -> bool {
-    FRAMES.with_borrow(|frames| {
-        frames
-            .iter()
-            .any(|frame| frame.statement == Statement::AlterTable)
-    })
+    FRAMES.with_borrow(|frames| frames.iter().any(|frame| frame.statement == Statement::AlterTable))
 }

@@ -77,16 +77,7 @@ unsafe extern "C-unwind" fn process_utility(
     destination: *mut pg_sys::DestReceiver,
     completion: *mut pg_sys::QueryCompletion,
 ) {
-    let mut call = Call {
-        statement,
-        query,
-        read_only_tree,
-        context,
-        parameters,
-        environment,
-        destination,
-        completion,
-    };
+    let mut call = Call { statement, query, read_only_tree, context, parameters, environment, destination, completion };
     // SAFETY: the arguments are those that PostgreSQL called the hook with, or copies of them.
     unsafe {
         let remainder = begin(&mut call);
@@ -182,9 +173,7 @@ fn reindex(call: &Call) -> Remainder {
         let statement: *mut pg_sys::ReindexStmt = (*call.statement).utilityStmt.cast();
         nodes::members::<pg_sys::DefElem>((*statement).params)
             .into_iter()
-            .any(|parameter| {
-                owned((*parameter).defname) == "concurrently" && pg_sys::defGetBoolean(parameter)
-            })
+            .any(|parameter| owned((*parameter).defname) == "concurrently" && pg_sys::defGetBoolean(parameter))
     };
     if !concurrently {
         return Remainder::Run;

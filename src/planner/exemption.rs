@@ -9,10 +9,7 @@ use pgrx::pg_sys;
 pub fn is_exempt() -> bool {
     // SAFETY: plain variables of the backend; InNoForceRLSOperation reads one.
     unsafe {
-        crate::ddl::in_alter_table()
-            || pg_sys::InNoForceRLSOperation()
-            || pg_sys::creating_extension
-            || is_dump()
+        crate::ddl::in_alter_table() || pg_sys::InNoForceRLSOperation() || pg_sys::creating_extension || is_dump()
     }
 }
 
@@ -21,9 +18,6 @@ fn is_dump() -> bool {
     // SAFETY: the setting is null or a C string.
     unsafe {
         !pg_sys::application_name.is_null()
-            && matches!(
-                CStr::from_ptr(pg_sys::application_name).to_bytes(),
-                b"pg_dump" | b"pg_dumpall"
-            )
+            && matches!(CStr::from_ptr(pg_sys::application_name).to_bytes(), b"pg_dump" | b"pg_dumpall")
     }
 }

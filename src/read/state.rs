@@ -39,30 +39,19 @@ impl TableState {
             (Some(key), layout) if key.layout == layout => Some(key.clone()),
             _ => Report::new(
                 "XX002",
-                &format!(
-                    "the rows of table \"{}\" are stored by another key than its primary key",
-                    name(rel)
-                ),
+                &format!("the rows of table \"{}\" are stored by another key than its primary key", name(rel)),
             )
             .hint("Restore the primary key the table was written with.")
             .raise(),
         };
-        TableState {
-            rel,
-            table,
-            storage_id: metapage::identity(rel).storage_id,
-            key,
-        }
+        TableState { rel, table, storage_id: metapage::identity(rel).storage_id, key }
     }
 
     /// The key of a row: the row id in an unplaced table.
     pub fn encode_key(&self, values: &[pg_sys::Datum], nulls: &[bool], row_id: u64) -> EncodedKey {
         match &self.key {
             Some(key) => key.encode_row(values, nulls),
-            None => EncodedKey {
-                bytes: row_id.to_be_bytes().to_vec(),
-                partition_len: 0,
-            },
+            None => EncodedKey { bytes: row_id.to_be_bytes().to_vec(), partition_len: 0 },
         }
     }
 
