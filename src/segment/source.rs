@@ -60,7 +60,6 @@ impl Deref for PageGuard<'_> {
 
 impl RunSource {
     /// The pages of a run that the list shows, of an open, locked table.
-    #[cfg(any(test, feature = "pg_test"))]
     pub fn open(rel: pg_sys::Relation, entry: &SegmentEntry) -> RunSource {
         RunSource {
             table: relation::oid(rel),
