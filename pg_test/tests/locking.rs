@@ -44,7 +44,10 @@ fn a_delete_waits_for_a_key_share_lock_and_an_update_does_not() {
         assert_eq!(child.rows("SELECT n FROM t WHERE k = 1"), ["11"]);
         child.run("COMMIT");
         let (mut updater, _) = delete.finish();
-        assert_eq!(updater.rows("SELECT k FROM t ORDER BY k"), ["2", "3", "4", "5"]);
+        assert_eq!(
+            updater.rows("SELECT k FROM t ORDER BY k"),
+            ["2", "3", "4", "5"]
+        );
     });
 }
 
@@ -53,11 +56,16 @@ fn a_change_of_the_key_waits_for_a_key_share_lock() {
     in_each_place(|cluster, observer| {
         let mut child = cluster.connect();
         child.run("BEGIN; SELECT FROM t WHERE k = 1 FOR KEY SHARE");
-        let update = cluster.connect().in_background("UPDATE t SET k = 100 WHERE k = 1");
+        let update = cluster
+            .connect()
+            .in_background("UPDATE t SET k = 100 WHERE k = 1");
         update.wait_until_blocked(observer);
         child.run("ROLLBACK");
         update.finish();
-        assert_eq!(observer.rows("SELECT k FROM t ORDER BY k"), ["2", "3", "4", "5", "100"]);
+        assert_eq!(
+            observer.rows("SELECT k FROM t ORDER BY k"),
+            ["2", "3", "4", "5", "100"]
+        );
     });
 }
 
@@ -69,8 +77,14 @@ fn a_key_share_lock_waits_for_a_delete_and_not_for_an_update() {
         deleter.run("BEGIN; DELETE FROM t WHERE k = 2");
         let mut child = cluster.connect();
         child.run("SET lock_timeout = '20s'");
-        assert_eq!(child.rows("SELECT k FROM t WHERE k = 1 FOR KEY SHARE"), ["1"]);
-        assert_eq!(child.rows("SELECT k FROM t WHERE k = 3 FOR KEY SHARE"), ["3"]);
+        assert_eq!(
+            child.rows("SELECT k FROM t WHERE k = 1 FOR KEY SHARE"),
+            ["1"]
+        );
+        assert_eq!(
+            child.rows("SELECT k FROM t WHERE k = 3 FOR KEY SHARE"),
+            ["3"]
+        );
         let lock = child.in_background("SELECT k FROM t WHERE k = 2 FOR KEY SHARE");
         lock.wait_until_blocked(observer);
         deleter.run("COMMIT");
@@ -86,7 +100,9 @@ fn sharers_of_a_row_do_not_wait_for_one_another() {
         first.run("BEGIN; SELECT FROM t WHERE k = 1 FOR SHARE");
         second.run("BEGIN; SET LOCAL lock_timeout = '20s'; SELECT FROM t WHERE k = 1 FOR SHARE");
         first.run("ROLLBACK");
-        let update = cluster.connect().in_background("UPDATE t SET n = 12 WHERE k = 1");
+        let update = cluster
+            .connect()
+            .in_background("UPDATE t SET n = 12 WHERE k = 1");
         update.wait_until_blocked(observer);
         second.run("COMMIT");
         update.finish();
@@ -99,13 +115,23 @@ fn for_update_waits_skips_or_fails_as_it_is_told_to() {
     in_each_place(|cluster, observer| {
         let (mut first, mut second) = (cluster.connect(), cluster.connect());
         first.run("BEGIN; SELECT FROM t WHERE k IN (1, 3) FOR UPDATE");
-        assert_eq!(second.rows("SELECT k FROM t WHERE n <= 40 ORDER BY k FOR UPDATE SKIP LOCKED"), ["2", "4"]);
+        assert_eq!(
+            second.rows("SELECT k FROM t WHERE n <= 40 ORDER BY k FOR UPDATE SKIP LOCKED"),
+            ["2", "4"]
+        );
         let refused = second.error("SELECT k FROM t WHERE k = 3 FOR UPDATE NOWAIT");
-        assert_eq!(refused, "55P03 could not obtain lock on row in relation \"t\"");
+        assert_eq!(
+            refused,
+            "55P03 could not obtain lock on row in relation \"t\""
+        );
         let waiting = second.in_background("SELECT k, v, n FROM t WHERE k = 3 FOR UPDATE");
         waiting.wait_until_blocked(observer);
         first.run("UPDATE t SET v = 'changed' WHERE k = 3; COMMIT");
-        assert_eq!(waiting.finish().1, ["3|changed|30"], "the row as it is when the lock is had");
+        assert_eq!(
+            waiting.finish().1,
+            ["3|changed|30"],
+            "the row as it is when the lock is had"
+        );
     });
 }
 
@@ -116,10 +142,16 @@ fn a_lock_ends_with_its_transaction_and_leaves_the_row_as_it_was() {
         locker.run("BEGIN; SELECT FROM t FOR UPDATE; ROLLBACK; BEGIN; SELECT FROM t FOR NO KEY UPDATE; COMMIT");
         locker.run("BEGIN; SAVEPOINT s; SELECT FROM t FOR UPDATE; ROLLBACK TO s");
         observer.run("SET lock_timeout = '20s'; DELETE FROM t WHERE k = 5");
-        assert_eq!(observer.rows("SELECT * FROM t ORDER BY k"), ["1|v1|10", "2|v2|20", "3|v3|30", "4|v4|40"]);
+        assert_eq!(
+            observer.rows("SELECT * FROM t ORDER BY k"),
+            ["1|v1|10", "2|v2|20", "3|v3|30", "4|v4|40"]
+        );
         locker.run("COMMIT");
         observer.flush("t");
-        assert_eq!(observer.rows("SELECT * FROM t ORDER BY k"), ["1|v1|10", "2|v2|20", "3|v3|30", "4|v4|40"]);
+        assert_eq!(
+            observer.rows("SELECT * FROM t ORDER BY k"),
+            ["1|v1|10", "2|v2|20", "3|v3|30", "4|v4|40"]
+        );
     });
 }
 
@@ -129,22 +161,40 @@ fn a_condition_is_tested_again_on_the_row_that_was_waited_for() {
         let mut first = cluster.connect();
         first.run("BEGIN; UPDATE t SET n = n + 100 WHERE k IN (1, 2); UPDATE t SET k = 40 WHERE k = 4; DELETE FROM t WHERE k = 5");
         let statements = [
-            ("UPDATE t SET v = 'seen' WHERE k = 1 AND n > 100 RETURNING n, v", vec!["110|seen"]),
-            ("UPDATE t SET v = 'seen' WHERE k = 2 AND n < 100 RETURNING n, v", vec![]),
+            (
+                "UPDATE t SET v = 'seen' WHERE k = 1 AND n > 100 RETURNING n, v",
+                vec!["110|seen"],
+            ),
+            (
+                "UPDATE t SET v = 'seen' WHERE k = 2 AND n < 100 RETURNING n, v",
+                vec![],
+            ),
             ("DELETE FROM t WHERE k = 4 RETURNING k", vec![]),
             ("UPDATE t SET v = 'seen' WHERE k = 5 RETURNING k", vec![]),
         ];
         // The snapshot of each is older than the first transaction's end.
-        let waiting = statements.map(|(sql, expected)| (cluster.connect().in_background(sql), expected));
+        let waiting =
+            statements.map(|(sql, expected)| (cluster.connect().in_background(sql), expected));
         // The first cannot match before it has waited: its condition is false in its snapshot.
-        waiting[1..].iter().for_each(|(statement, _)| statement.wait_until_blocked(observer));
+        waiting[1..]
+            .iter()
+            .for_each(|(statement, _)| statement.wait_until_blocked(observer));
         first.run("COMMIT");
-        let results: Vec<_> = waiting.into_iter().map(|(statement, expected)| (statement.finish().1, expected)).collect();
-        assert_eq!(results[0].0, [""; 0], "its condition is false in its snapshot");
+        let results: Vec<_> = waiting
+            .into_iter()
+            .map(|(statement, expected)| (statement.finish().1, expected))
+            .collect();
+        assert_eq!(
+            results[0].0, [""; 0],
+            "its condition is false in its snapshot"
+        );
         for (rows, expected) in &results[1..] {
             assert_eq!(rows, expected);
         }
-        assert_eq!(observer.rows("SELECT * FROM t ORDER BY k"), ["1|v1|110", "2|v2|120", "3|v3|30", "40|v4|40"]);
+        assert_eq!(
+            observer.rows("SELECT * FROM t ORDER BY k"),
+            ["1|v1|110", "2|v2|120", "3|v3|30", "40|v4|40"]
+        );
     });
 }
 
@@ -153,7 +203,9 @@ fn an_update_that_waited_builds_on_the_row_it_waited_for() {
     in_each_place(|cluster, observer| {
         let mut first = cluster.connect();
         first.run("BEGIN; UPDATE t SET n = n + 1, v = 'first' WHERE k = 1");
-        let plain = cluster.connect().in_background("UPDATE t SET n = n + 1 WHERE k = 1 AND n < 1000 RETURNING n, v");
+        let plain = cluster
+            .connect()
+            .in_background("UPDATE t SET n = n + 1 WHERE k = 1 AND n < 1000 RETURNING n, v");
         plain.wait_until_blocked(observer);
         first.run("COMMIT");
         assert_eq!(plain.finish().1, ["12|first"]);
@@ -173,13 +225,17 @@ fn two_inserts_of_a_new_key_wait_and_leave_the_last_one() {
     in_each_place(|cluster, observer| {
         let mut first = cluster.connect();
         first.run("BEGIN; INSERT INTO t VALUES (7, 'first', 1)");
-        let second = cluster.connect().in_background("INSERT INTO t VALUES (7, 'second', 2)");
+        let second = cluster
+            .connect()
+            .in_background("INSERT INTO t VALUES (7, 'second', 2)");
         second.wait_until_blocked(observer);
         first.run("COMMIT");
         second.finish();
         assert_eq!(observer.rows("SELECT * FROM t WHERE k = 7"), ["7|second|2"]);
         first.run("BEGIN; INSERT INTO t VALUES (8, 'first', 1)");
-        let second = cluster.connect().in_background("INSERT INTO t VALUES (8, 'second', 2)");
+        let second = cluster
+            .connect()
+            .in_background("INSERT INTO t VALUES (8, 'second', 2)");
         second.wait_until_blocked(observer);
         first.run("ROLLBACK");
         second.finish();
@@ -192,12 +248,22 @@ fn a_key_that_is_taken_while_an_update_waits_for_it_is_a_duplicate() {
     in_each_place(|cluster, observer| {
         let mut first = cluster.connect();
         first.run("BEGIN; INSERT INTO t VALUES (7, 'first', 1)");
-        let update = cluster.connect().in_background("UPDATE t SET k = 7 WHERE k = 1");
+        let update = cluster
+            .connect()
+            .in_background("UPDATE t SET k = 7 WHERE k = 1");
         update.wait_until_blocked(observer);
         first.run("COMMIT");
         let (_, result) = update.join();
-        assert!(result.as_ref().is_err_and(|error| error.starts_with("23505")), "{result:?}");
-        assert_eq!(observer.rows("SELECT k, v FROM t WHERE k IN (1, 7) ORDER BY k"), ["1|v1", "7|first"]);
+        assert!(
+            result
+                .as_ref()
+                .is_err_and(|error| error.starts_with("23505")),
+            "{result:?}"
+        );
+        assert_eq!(
+            observer.rows("SELECT k, v FROM t WHERE k IN (1, 7) ORDER BY k"),
+            ["1|v1", "7|first"]
+        );
     });
 }
 
@@ -211,9 +277,19 @@ fn a_deadlock_ends_one_of_the_two() {
         first.wait_until_blocked(observer);
         let second = second.in_background("INSERT INTO t VALUES (1, 'second', 0); COMMIT");
         let results = [first.join().1, second.join().1];
-        let ended: Vec<&String> = results.iter().filter_map(|result| result.as_ref().err()).collect();
-        assert!(ended.len() == 1 && ended[0].starts_with("40P01"), "{results:?}");
-        let winner = if results[0].is_ok() { "first" } else { "second" };
+        let ended: Vec<&String> = results
+            .iter()
+            .filter_map(|result| result.as_ref().err())
+            .collect();
+        assert!(
+            ended.len() == 1 && ended[0].starts_with("40P01"),
+            "{results:?}"
+        );
+        let winner = if results[0].is_ok() {
+            "first"
+        } else {
+            "second"
+        };
         let rows = observer.rows("SELECT v FROM t WHERE k IN (1, 2)");
         assert_eq!(rows, [winner, winner]);
     });
@@ -229,9 +305,14 @@ fn a_foreign_key_to_a_heap_table_holds() {
          INSERT INTO child VALUES (1, 1), (2, 2), (3, 3)",
     );
     session.flush("child");
-    assert!(session.error("INSERT INTO child VALUES (4, 4)").starts_with("23503"));
+    assert!(session
+        .error("INSERT INTO child VALUES (4, 4)")
+        .starts_with("23503"));
     session.run("DELETE FROM parent WHERE id = 1; UPDATE parent SET id = 20 WHERE id = 2");
-    assert_eq!(session.rows("SELECT * FROM child ORDER BY k"), ["2|20", "3|3"]);
+    assert_eq!(
+        session.rows("SELECT * FROM child ORDER BY k"),
+        ["2|20", "3|3"]
+    );
     other.run("BEGIN; INSERT INTO child VALUES (5, 3)");
     let delete = session.in_background("DELETE FROM parent WHERE id = 3");
     let mut observer = cluster.connect();

@@ -39,7 +39,11 @@ fn compete(cluster: &Cluster, setting: &str, statement: &str) -> usize {
                                 successes += 1;
                             }
                             Err(error) => {
-                                assert_eq!(error.code().map(|code| code.code()), Some("40001"), "{error:?}");
+                                assert_eq!(
+                                    error.code().map(|code| code.code()),
+                                    Some("40001"),
+                                    "{error:?}"
+                                );
                                 failures += 1;
                             }
                         }
@@ -50,8 +54,13 @@ fn compete(cluster: &Cluster, setting: &str, statement: &str) -> usize {
             .collect();
         let results: Vec<_> = writers.into_iter().map(|writer| writer.join()).collect();
         done.store(true, Ordering::Relaxed);
-        vacuum.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        results.into_iter().map(|result| result.unwrap_or_else(|panic| std::panic::resume_unwind(panic))).sum()
+        vacuum
+            .join()
+            .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        results
+            .into_iter()
+            .map(|result| result.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+            .sum()
     })
 }
 
@@ -61,11 +70,26 @@ fn increments_of_a_row_that_vacuum_moves_again_and_again_are_not_lost() {
     let mut session = cluster.connect();
     create_counter(&mut session);
     let increment = "UPDATE counter SET n = n + 1 WHERE k = 1 RETURNING n";
-    assert_eq!(compete(&cluster, "SET default_transaction_isolation = 'read committed'", increment), 0);
+    assert_eq!(
+        compete(
+            &cluster,
+            "SET default_transaction_isolation = 'read committed'",
+            increment
+        ),
+        0
+    );
     assert_eq!(session.rows("SELECT n FROM counter"), ["100"]);
-    compete(&cluster, "SET default_transaction_isolation = 'repeatable read'", increment);
+    compete(
+        &cluster,
+        "SET default_transaction_isolation = 'repeatable read'",
+        increment,
+    );
     assert_eq!(session.rows("SELECT n FROM counter"), ["200"]);
-    compete(&cluster, "SET default_transaction_isolation = 'serializable'", increment);
+    compete(
+        &cluster,
+        "SET default_transaction_isolation = 'serializable'",
+        increment,
+    );
     assert_eq!(session.rows("SELECT n FROM counter"), ["300"]);
 }
 
@@ -93,10 +117,17 @@ fn a_newer_version_than_the_snapshot_sees_is_a_serialization_failure() {
             for isolation in ["REPEATABLE READ", "SERIALIZABLE"] {
                 session.run("INSERT INTO counter VALUES (1, 0, 'x')");
                 session.flush("counter");
-                session.run(&format!("BEGIN ISOLATION LEVEL {isolation}; SELECT FROM counter"));
-                change.split("; ").for_each(|statement| other.run(statement));
+                session.run(&format!(
+                    "BEGIN ISOLATION LEVEL {isolation}; SELECT FROM counter"
+                ));
+                change
+                    .split("; ")
+                    .for_each(|statement| other.run(statement));
                 let error = session.error(write);
-                assert!(error.starts_with("40001"), "{isolation}: {write} after {change}: {error}");
+                assert!(
+                    error.starts_with("40001"),
+                    "{isolation}: {write} after {change}: {error}"
+                );
                 session.run("ROLLBACK");
             }
         }
@@ -111,7 +142,10 @@ fn a_row_that_only_a_flush_has_moved_is_no_serialization_failure() {
     session.run("UPDATE counter SET n = 1 WHERE k = 1");
     session.run("BEGIN ISOLATION LEVEL SERIALIZABLE; SELECT FROM counter");
     other.flush("counter");
-    assert_eq!(session.rows("UPDATE counter SET n = n + 1 WHERE k = 1 RETURNING n"), ["2"]);
+    assert_eq!(
+        session.rows("UPDATE counter SET n = n + 1 WHERE k = 1 RETURNING n"),
+        ["2"]
+    );
     session.run("COMMIT");
     assert_eq!(other.rows("SELECT * FROM counter"), ["1|2|x"]);
 }
@@ -125,8 +159,14 @@ fn assert_write_skew_is_caught(cluster: &Cluster, reads: [&str; 2], writes: [&st
     second.run(reads[1]);
     first.run(writes[0]);
     first.run("COMMIT");
-    let result = second.try_rows(writes[1]).and_then(|_| second.try_rows("COMMIT"));
-    let code = result.as_ref().err().and_then(|error| error.code()).map(|code| code.code());
+    let result = second
+        .try_rows(writes[1])
+        .and_then(|_| second.try_rows("COMMIT"));
+    let code = result
+        .as_ref()
+        .err()
+        .and_then(|error| error.code())
+        .map(|code| code.code());
     assert_eq!(code, Some("40001"), "{reads:?} {writes:?}: {result:?}");
 }
 
@@ -140,7 +180,9 @@ fn write_skew_is_caught_under_serializable() {
          INSERT INTO duty SELECT w, d, true FROM unnest(ARRAY['a', 'b']) w, generate_series(1, 2) d",
     );
     let count = "SELECT count(*) FROM duty WHERE ward = 'a' AND on_call";
-    let leave = |doctor: u32| format!("UPDATE duty SET on_call = false WHERE ward = 'a' AND doctor = {doctor}");
+    let leave = |doctor: u32| {
+        format!("UPDATE duty SET on_call = false WHERE ward = 'a' AND doctor = {doctor}")
+    };
     for place in ["delta", "segment"] {
         println!("rows in: {place}");
         let reset = "INSERT INTO duty SELECT w, d, true FROM unnest(ARRAY['a', 'b']) w, generate_series(1, 2) d; DELETE FROM duty WHERE doctor > 2";

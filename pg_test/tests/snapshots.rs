@@ -32,7 +32,8 @@ fn both_ways(session: &mut Session) -> [Vec<String>; 2] {
 #[test]
 fn rows_that_vacuum_publishes_survive_readers_that_meet_them_in_progress() {
     let cluster = cluster();
-    let (mut session, mut blocker, mut reader) = (cluster.connect(), cluster.connect(), cluster.connect());
+    let (mut session, mut blocker, mut reader) =
+        (cluster.connect(), cluster.connect(), cluster.connect());
     create(&mut session);
     session.run("DELETE FROM t WHERE k = 3; UPDATE t SET v = 5 WHERE k = 4; SELECT pg_stat_force_next_flush()");
     let expected = session.rows(ALL);
@@ -47,16 +48,23 @@ fn rows_that_vacuum_publishes_survive_readers_that_meet_them_in_progress() {
     // A later transaction ends, so that one that ignores VACUUM's takes it for ended.
     reader.run("INSERT INTO other VALUES (1)");
     assert_eq!(reader.rows("EXECUTE all_rows"), expected);
-    assert_eq!(reader.segments_of("t"), published, "published before the end of VACUUM");
+    assert_eq!(
+        reader.segments_of("t"),
+        published,
+        "published before the end of VACUUM"
+    );
     reader.run("SELECT * FROM cass_catalog.segment");
     blocker.run("COMMIT");
     vacuum.finish();
     assert_eq!(reader.delta_rows_of("t"), 0);
-    assert_eq!(both_ways(&mut reader), [expected.clone(), {
-        let mut by_v = expected;
-        by_v.sort_by_key(|row| row.split('|').nth(1).and_then(|v| v.parse::<i32>().ok()));
-        by_v
-    }]);
+    assert_eq!(
+        both_ways(&mut reader),
+        [expected.clone(), {
+            let mut by_v = expected;
+            by_v.sort_by_key(|row| row.split('|').nth(1).and_then(|v| v.parse::<i32>().ok()));
+            by_v
+        }]
+    );
 }
 
 #[test]
@@ -69,7 +77,11 @@ fn a_snapshot_sees_the_same_rows_after_flushes_and_merges() {
     reader.run(&format!("DECLARE rest CURSOR FOR {ALL}"));
     assert_eq!(reader.rows("FETCH 1 FROM rest"), ["1|10"]);
     writer.run("VACUUM t");
-    assert_eq!(both_ways(&mut reader), before, "after a flush of rows that it sees");
+    assert_eq!(
+        both_ways(&mut reader),
+        before,
+        "after a flush of rows that it sees"
+    );
     for round in 1..=6 {
         writer.run(&format!(
             "UPDATE t SET v = v + 1000 WHERE k = {round};
@@ -79,12 +91,19 @@ fn a_snapshot_sees_the_same_rows_after_flushes_and_merges() {
         writer.run("VACUUM t");
         assert_eq!(both_ways(&mut reader), before, "after round {round}");
         assert_eq!(reader.rows("SELECT v FROM t WHERE k = 1"), ["10"]);
-        assert_eq!(reader.rows(&format!("SELECT v FROM t WHERE k = {round} + 100")), [""; 0]);
+        assert_eq!(
+            reader.rows(&format!("SELECT v FROM t WHERE k = {round} + 100")),
+            [""; 0]
+        );
     }
     assert_eq!(reader.rows("FETCH ALL FROM rest"), before[0][1..]);
     reader.run("COMMIT");
     let now = both_ways(&mut reader);
-    assert_eq!(now[0].len(), 22, "20, less 6 deleted, and 6 new ones and 2 of the deleted inserted");
+    assert_eq!(
+        now[0].len(),
+        22,
+        "20, less 6 deleted, and 6 new ones and 2 of the deleted inserted"
+    );
     writer.run("VACUUM t");
     assert_eq!(writer.delta_rows_of("t"), 0, "no older snapshot is left");
     assert_eq!(both_ways(&mut reader), now);
@@ -98,7 +117,10 @@ fn a_transaction_sees_its_own_row_and_not_that_which_a_flush_moved_after_its_sna
     writer.run("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT FROM t");
     vacuum.flush("t");
     writer.run("INSERT INTO t VALUES (15, 7); DELETE FROM t WHERE k = 16; UPDATE t SET v = 8 WHERE k = 17; INSERT INTO t VALUES (1, 9)");
-    assert_eq!(writer.rows("SELECT v FROM t WHERE k IN (1, 15, 16, 17) ORDER BY k"), ["9", "7", "8"]);
+    assert_eq!(
+        writer.rows("SELECT v FROM t WHERE k IN (1, 15, 16, 17) ORDER BY k"),
+        ["9", "7", "8"]
+    );
     let [all, by_index] = both_ways(&mut writer);
     assert_eq!(all.len(), 19);
     assert_eq!(by_index[..3], ["15|7", "17|8", "1|9"]);
@@ -115,7 +137,10 @@ fn a_row_id_names_no_other_row_after_300_updates() {
     create(&mut session);
     let first = session.value("SELECT ctid FROM t WHERE k = 11");
     let in_segment = session.value("SELECT ctid FROM t WHERE k = 5");
-    assert_eq!(session.rows(&format!("SELECT k FROM t WHERE ctid = '{in_segment}'")), ["5"]);
+    assert_eq!(
+        session.rows(&format!("SELECT k FROM t WHERE ctid = '{in_segment}'")),
+        ["5"]
+    );
     let delta = session.value("SELECT 'pg_toast.cass_delta_' || 't'::regclass::oid");
     for round in 1..=300 {
         session.run(&format!("UPDATE t SET v = {round} + 5000 WHERE k = 11; INSERT INTO t VALUES (5, {round} + 6000)"));
@@ -126,16 +151,31 @@ fn a_row_id_names_no_other_row_after_300_updates() {
         }
     }
     for ctid in [first, in_segment] {
-        assert_eq!(session.rows(&format!("SELECT k, v FROM t WHERE ctid = '{ctid}'")), [""; 0], "ctid {ctid}");
+        assert_eq!(
+            session.rows(&format!("SELECT k, v FROM t WHERE ctid = '{ctid}'")),
+            [""; 0],
+            "ctid {ctid}"
+        );
     }
     session.run("SET enable_seqscan = off; SET enable_bitmapscan = off");
-    let plan = session.rows("EXPLAIN (COSTS off) SELECT k, v FROM t WHERE v > 5000").join(" ");
+    let plan = session
+        .rows("EXPLAIN (COSTS off) SELECT k, v FROM t WHERE v > 5000")
+        .join(" ");
     assert!(plan.contains("Index Scan using t_v"), "{plan}");
-    assert_eq!(session.rows("SELECT k, v FROM t WHERE v > 5000 ORDER BY v"), ["11|5300", "5|6300"]);
-    assert_eq!(session.rows("SELECT k FROM t WHERE v IN (50, 110, 5001, 5299, 6299)"), [""; 0]);
+    assert_eq!(
+        session.rows("SELECT k, v FROM t WHERE v > 5000 ORDER BY v"),
+        ["11|5300", "5|6300"]
+    );
+    assert_eq!(
+        session.rows("SELECT k FROM t WHERE v IN (50, 110, 5001, 5299, 6299)"),
+        [""; 0]
+    );
     let ids = session.rows("SELECT ctid FROM t");
     for ctid in &ids {
-        assert_eq!(session.rows(&format!("SELECT ctid FROM t WHERE ctid = '{ctid}'")), [ctid.as_str()]);
+        assert_eq!(
+            session.rows(&format!("SELECT ctid FROM t WHERE ctid = '{ctid}'")),
+            [ctid.as_str()]
+        );
     }
 }
 

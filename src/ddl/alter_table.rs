@@ -295,28 +295,11 @@ unsafe fn alter_cass_table(statement: *mut pg_sys::AlterTableStmt, table: Oid) -
         } else if !set.is_empty() {
             option_list::refuse_without_key(&quote(&relation_name(table)), &set);
         }
-<<<<<<< HEAD
-        if !commands.is_empty() {
-            (*statement).cmds = nodes::list(commands);
-            call.proceed();
-        }
-        if let Some(key) = key {
-            let index = primary_key::qualified_name(key.index);
-            if !set.is_empty() {
-                execute(&format!(
-                    "ALTER INDEX {index}{}",
-                    option_list::to_sql("SET", &set)
-                ));
-            }
-            if !changes.reset.is_empty() {
-                execute(&format!(
-                    "ALTER INDEX {index} RESET ({})",
-                    changes.reset.join(", ")
-                ));
-            }
-        }
-=======
-        let remainder = if commands.is_empty() { Remainder::FinishFrame } else { Remainder::RunFrame };
+        let remainder = if commands.is_empty() {
+            Remainder::FinishFrame
+        } else {
+            Remainder::RunFrame
+        };
         (*statement).cmds = nodes::list(commands);
         let reset = changes.reset;
         frame::begin(Statement::AlterTable, Vec::new(), move |_| {
@@ -331,11 +314,13 @@ unsafe fn alter_cass_table(statement: *mut pg_sys::AlterTableStmt, table: Oid) -
 /// Sets and resets options of an index.
 fn change_options(index: &str, set: &[(String, String)], reset: &[String]) {
     if !set.is_empty() {
-        execute(&format!("ALTER INDEX {index}{}", option_list::to_sql("SET", set)));
+        execute(&format!(
+            "ALTER INDEX {index}{}",
+            option_list::to_sql("SET", set)
+        ));
     }
     if !reset.is_empty() {
         execute(&format!("ALTER INDEX {index} RESET ({})", reset.join(", ")));
->>>>>>> ddl
     }
 }
 

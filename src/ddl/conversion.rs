@@ -21,7 +21,11 @@ const CONSTRAINT_RELATION_ID: u32 = 2606;
 ///
 /// # Safety
 /// `statement` is in memory of our own and names the table, which is locked.
-pub(super) unsafe fn to_cass(call: &Call, statement: *mut pg_sys::AlterTableStmt, table: Oid) -> Remainder {
+pub(super) unsafe fn to_cass(
+    call: &Call,
+    statement: *mut pg_sys::AlterTableStmt,
+    table: Oid,
+) -> Remainder {
     check_convertible(table);
     // SAFETY: the caller vouches for the statement, whose commands are AlterTableCmd, and which stands in memory that
     // lives until it ends.
@@ -47,12 +51,16 @@ pub(super) unsafe fn to_cass(call: &Call, statement: *mut pg_sys::AlterTableStmt
         }
         (*statement).cmds = nodes::list(rest);
         let call = *call;
-        frame::begin(Statement::AlterTable, Vec::new(), move |_| match declaration {
-            _ if !keys.is_empty() => add_keys(&call, statement, keys, &options),
-            Some(declaration) if !drops_old => declaration.add(table, &options),
-            _ if !options.is_empty() => option_list::refuse_without_key(&name, &options),
-            _ => create_table::unplaced_notice(&name),
-        });
+        frame::begin(
+            Statement::AlterTable,
+            Vec::new(),
+            move |_| match declaration {
+                _ if !keys.is_empty() => add_keys(&call, statement, keys, &options),
+                Some(declaration) if !drops_old => declaration.add(table, &options),
+                _ if !options.is_empty() => option_list::refuse_without_key(&name, &options),
+                _ => create_table::unplaced_notice(&name),
+            },
+        );
     }
     Remainder::RunFrame
 }
@@ -63,7 +71,11 @@ pub(super) unsafe fn to_cass(call: &Call, statement: *mut pg_sys::AlterTableStmt
 ///
 /// # Safety
 /// `statement` is in memory of our own and names the table, which is locked.
-pub(super) unsafe fn from_cass(call: &Call, statement: *mut pg_sys::AlterTableStmt, table: Oid) -> Remainder {
+pub(super) unsafe fn from_cass(
+    call: &Call,
+    statement: *mut pg_sys::AlterTableStmt,
+    table: Oid,
+) -> Remainder {
     // SAFETY: the caller vouches for the statement, whose commands are AlterTableCmd, and which stands in memory that
     // lives until it ends.
     unsafe {

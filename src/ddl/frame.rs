@@ -62,7 +62,10 @@ pub(super) fn init() {
 }
 
 #[pg_guard]
-unsafe extern "C-unwind" fn transaction_ended(event: pg_sys::XactEvent::Type, _argument: *mut c_void) {
+unsafe extern "C-unwind" fn transaction_ended(
+    event: pg_sys::XactEvent::Type,
+    _argument: *mut c_void,
+) {
     // Statements that commit on their way (REINDEX CONCURRENTLY) keep their frames.
     if event == pg_sys::XactEvent::XACT_EVENT_ABORT {
         FRAMES.with_borrow_mut(Vec::clear);
@@ -84,7 +87,11 @@ unsafe extern "C-unwind" fn subtransaction_ended(
 }
 
 /// Begins a statement with the options that it gives to the table it creates; [`finish`] ends it.
-pub fn begin(statement: Statement, options: Vec<(String, String)>, after: impl FnOnce(Outcome) + 'static) {
+pub fn begin(
+    statement: Statement,
+    options: Vec<(String, String)>,
+    after: impl FnOnce(Outcome) + 'static,
+) {
     // SAFETY: reads the state of the current transaction.
     let transaction_level = unsafe { pg_sys::GetCurrentTransactionNestLevel() };
     FRAMES.with_borrow_mut(|frames| {
@@ -93,28 +100,6 @@ pub fn begin(statement: Statement, options: Vec<(String, String)>, after: impl F
             created: None,
             options,
             lost_keys: Vec::new(),
-<<<<<<< HEAD
-        });
-    });
-    let guard = Guard;
-    call();
-    let outcome = with_top(|frame| {
-        (
-            Outcome {
-                created: frame.created,
-                options: std::mem::take(&mut frame.options),
-            },
-            std::mem::take(&mut frame.lost_keys),
-        )
-    });
-    drop(guard);
-    let Some((outcome, lost_keys)) = outcome else {
-        return Outcome {
-            created: None,
-            options: Vec::new(),
-        };
-    };
-=======
             after: Some(Box::new(after)),
             transaction_level,
         });
@@ -124,14 +109,18 @@ pub fn begin(statement: Statement, options: Vec<(String, String)>, after: impl F
 /// Ends a statement that has been run; a cass table that has lost its primary key at its end is an error.
 pub fn finish() {
     let ended = with_top(|frame| {
-        let outcome = Outcome { created: frame.created, options: std::mem::take(&mut frame.options) };
+        let outcome = Outcome {
+            created: frame.created,
+            options: std::mem::take(&mut frame.options),
+        };
         (outcome, frame.after.take())
     });
     if let Some((outcome, Some(after))) = ended {
         after(outcome);
     }
-    let lost_keys = FRAMES.with_borrow_mut(Vec::pop).map_or_else(Vec::new, |frame| frame.lost_keys);
->>>>>>> ddl
+    let lost_keys = FRAMES
+        .with_borrow_mut(Vec::pop)
+        .map_or_else(Vec::new, |frame| frame.lost_keys);
     for table in lost_keys {
         if catalog::is_cass_oid(table) && primary_key::primary_key_of(table).is_none() {
             refuse_dropped_key(table);
@@ -184,5 +173,9 @@ pub fn in_reindex() -> bool {
 
 /// Whether an ALTER TABLE of a cass table runs, which may check it by queries of the server's own.
 pub fn in_alter_table() -> bool {
-    FRAMES.with_borrow(|frames| frames.iter().any(|frame| frame.statement == Statement::AlterTable))
+    FRAMES.with_borrow(|frames| {
+        frames
+            .iter()
+            .any(|frame| frame.statement == Statement::AlterTable)
+    })
 }

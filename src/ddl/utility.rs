@@ -77,8 +77,7 @@ unsafe extern "C-unwind" fn process_utility(
     destination: *mut pg_sys::DestReceiver,
     completion: *mut pg_sys::QueryCompletion,
 ) {
-<<<<<<< HEAD
-    let call = Call {
+    let mut call = Call {
         statement,
         query,
         read_only_tree,
@@ -88,11 +87,7 @@ unsafe extern "C-unwind" fn process_utility(
         destination,
         completion,
     };
-    // SAFETY: the arguments are those that PostgreSQL called the hook with.
-=======
-    let mut call = Call { statement, query, read_only_tree, context, parameters, environment, destination, completion };
     // SAFETY: the arguments are those that PostgreSQL called the hook with, or copies of them.
->>>>>>> ddl
     unsafe {
         let remainder = begin(&mut call);
         if remainder != Remainder::FinishFrame {
@@ -108,37 +103,10 @@ unsafe extern "C-unwind" fn process_utility(
                 call.completion,
             );
         }
-<<<<<<< HEAD
-        match PREVIOUS {
-            Some(previous) => previous(
-                statement,
-                query,
-                read_only_tree,
-                context,
-                parameters,
-                environment,
-                destination,
-                completion,
-            ),
-            None => unguarded::standard_ProcessUtility(
-                statement,
-                query,
-                read_only_tree,
-                context,
-                parameters,
-                environment,
-                destination,
-                completion,
-            ),
-        }
-        if remainder == Remainder::RunCopy {
-            end_copy();
-=======
         match remainder {
             Remainder::Run => {}
             Remainder::RunFrame | Remainder::FinishFrame => finish(),
             Remainder::RunCopy => end_copy(),
->>>>>>> ddl
         }
     }
 }
@@ -221,13 +189,6 @@ fn reindex(call: &Call) -> Remainder {
     if !concurrently {
         return Remainder::Run;
     }
-<<<<<<< HEAD
-    frame::run(Statement::ReindexConcurrently, Vec::new(), || {
-        call.proceed()
-    });
-    Remainder::Nothing
-=======
     frame::begin(Statement::ReindexConcurrently, Vec::new(), drop);
     Remainder::RunFrame
->>>>>>> ddl
 }

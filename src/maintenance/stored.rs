@@ -13,7 +13,7 @@ pub fn columns(state: &TableState) -> Vec<Column> {
         .table
         .columns
         .iter()
-        .filter(|column| !column.dropped && !(placed && column.in_key));
+        .filter(|column| !(column.dropped || placed && column.in_key));
     stored
         .map(|column| Column {
             attnum: column.attnum,

@@ -9,14 +9,10 @@ use pgrx::pg_sys;
 pub fn is_exempt() -> bool {
     // SAFETY: plain variables of the backend; InNoForceRLSOperation reads one.
     unsafe {
-<<<<<<< HEAD
-        DEPTH.get() > 0
+        crate::ddl::in_alter_table()
             || pg_sys::InNoForceRLSOperation()
             || pg_sys::creating_extension
             || is_dump()
-=======
-        crate::ddl::in_alter_table() || pg_sys::InNoForceRLSOperation() || pg_sys::creating_extension || is_dump()
->>>>>>> ddl
     }
 }
 

@@ -25,7 +25,7 @@ pub fn with_row<R>(
         Some(work) if view.header().kind == RowKind::Row => Some(work(view)),
         _ => None,
     };
-    if let Some(delta) = Delta::open(state.rel, state.storage_id, pg_sys::AccessShareLock) {
+    if let Some(delta) = state.open_delta() {
         let cursor = match DeltaCursor::open_key(&delta, snapshot, key) {
             Ok(cursor) => cursor,
             Err(error) => state.raise(&error),
@@ -69,7 +69,7 @@ pub unsafe fn fetch_key(
 
 /// The row id of a key's newest version, in progress or not.
 fn newest_row_id(state: &TableState, key: &[u8]) -> Option<u64> {
-    let found = Delta::open(state.rel, state.storage_id, pg_sys::AccessShareLock).map(|delta| {
+    let found = state.open_delta().map(|delta| {
         let found = in_scratch(|| probe(&delta, key));
         delta.close();
         found
@@ -133,12 +133,11 @@ pub fn key_of_row_id(state: &TableState, row_id: u64) -> Option<Vec<u8>> {
     if let Some(key) = remembered(state.storage_id, row_id) {
         return Some(key);
     }
-    let in_delta =
-        Delta::open(state.rel, state.storage_id, pg_sys::AccessShareLock).and_then(|delta| {
-            let key = in_scratch(|| delta.key_of_row_id(row_id));
-            delta.close();
-            key
-        });
+    let in_delta = state.open_delta().and_then(|delta| {
+        let key = in_scratch(|| delta.key_of_row_id(row_id));
+        delta.close();
+        key
+    });
     let key = in_delta.or_else(|| with_segment_row(state, row_id, |key, _| key.to_vec()))?;
     remember(state.storage_id, row_id, &key);
     Some(key)
@@ -174,7 +173,7 @@ fn whereabouts(state: &TableState, row_id: u64, key: &[u8]) -> Whereabouts {
             Whereabouts::Dead
         }
     };
-    let found = Delta::open(state.rel, state.storage_id, pg_sys::AccessShareLock).map(|delta| {
+    let found = state.open_delta().map(|delta| {
         let found = in_scratch(|| probe(&delta, key));
         delta.close();
         found
@@ -282,19 +281,18 @@ pub unsafe fn store_version(
                 pg_sys::ExecMaterializeSlot(slot);
             }
         };
-        let in_delta = Delta::open(state.rel, state.storage_id, pg_sys::AccessShareLock)
-            .is_some_and(|delta| {
-                let row = delta.row_of_row_id(row_id);
-                delta.close();
-                match row.as_deref().map(cass_storage::row::EncodedRow::parse) {
-                    Some(Ok(view)) => {
-                        store(&view);
-                        true
-                    }
-                    Some(Err(error)) => state.raise(&error),
-                    None => false,
+        let in_delta = state.open_delta().is_some_and(|delta| {
+            let row = delta.row_of_row_id(row_id);
+            delta.close();
+            match row.as_deref().map(cass_storage::row::EncodedRow::parse) {
+                Some(Ok(view)) => {
+                    store(&view);
+                    true
                 }
-            });
+                Some(Err(error)) => state.raise(&error),
+                None => false,
+            }
+        });
         in_delta || with_segment_row(state, row_id, |_, view| store(view)).is_some()
     })
 }
