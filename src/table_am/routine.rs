@@ -1,6 +1,8 @@
 //! The routine and its handler function.
 
-use super::{analyze, index_build, index_fetch, insert, lock, modify, rewrite, scan, slot, storage};
+use super::{
+    analyze, index_build, index_fetch, insert, lock, modify, rewrite, scan, slot, storage,
+};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 

@@ -2,7 +2,6 @@
 //!
 //! Foreign keys ask a row for its `xmin` when it is updated, to learn whether this transaction inserted it.
 
-use crate::delta::Delta;
 use crate::pg::scratch::in_scratch;
 use crate::pg::tid;
 use crate::read::TableState;
@@ -60,7 +59,7 @@ unsafe fn writer(table: pg_sys::Oid, row_id: u64) -> pg_sys::TransactionId {
     // SAFETY: promised by the caller.
     let rel = unsafe { pg_sys::table_open(table, pg_sys::NoLock as pg_sys::LOCKMODE) };
     let state = TableState::of(rel);
-    let found = Delta::open(rel, state.storage_id, pg_sys::AccessShareLock as pg_sys::LOCKMODE);
+    let found = state.open_delta();
     let writer = found.and_then(|delta| {
         let writer = in_scratch(|| delta.writer_of_row_id(row_id));
         delta.close();
