@@ -74,11 +74,7 @@ impl RunSource {
     }
 
     fn identity(&self, page_no: u32) -> PageIdentity {
-        PageIdentity {
-            storage_id: self.storage_id,
-            run_id: self.run_id,
-            page_no,
-        }
+        PageIdentity { storage_id: self.storage_id, run_id: self.run_id, page_no }
     }
 
     /// Whether the mapped copy of a page is right; remembered once it is.
@@ -106,9 +102,7 @@ impl RunSource {
         unsafe {
             let rel = pg_sys::RelationIdGetRelation(self.table);
             if rel.is_null() || relation::file_node(rel) != self.node {
-                return Err(StorageError::Source(
-                    "the table's files were replaced while it was read".into(),
-                ));
+                return Err(StorageError::Source("the table's files were replaced while it was read".into()));
             }
             let buffer = pg_sys::ReadBufferExtended(
                 rel,
@@ -137,19 +131,10 @@ impl RunSource {
 
     fn raise_damaged(&self, page_no: u32, what: &str) -> ! {
         let block = self.first_block.saturating_add(page_no);
-        Report::new(
-            "XX001",
-            format!(
-                "block {block} of table \"{}\" is damaged",
-                name_of(self.table)
-            ),
-        )
-        .detail(format!(
-            "It is page {page_no} of segment {}: {what}.",
-            self.run_id
-        ))
-        .hint("Restore the table from a backup.")
-        .raise()
+        Report::new("XX001", format!("block {block} of table \"{}\" is damaged", name_of(self.table)))
+            .detail(format!("It is page {page_no} of segment {}: {what}.", self.run_id))
+            .hint("Restore the table from a backup.")
+            .raise()
     }
 }
 
@@ -160,9 +145,7 @@ fn name_of(table: pg_sys::Oid) -> String {
         if name.is_null() {
             return table.to_u32().to_string();
         }
-        std::ffi::CStr::from_ptr(name)
-            .to_string_lossy()
-            .into_owned()
+        std::ffi::CStr::from_ptr(name).to_string_lossy().into_owned()
     }
 }
 
@@ -171,10 +154,7 @@ impl PageSource for RunSource {
 
     fn page(&self, page_no: u32) -> Result<PageGuard<'_>, StorageError> {
         if page_no >= self.page_count {
-            return Err(StorageError::Damaged {
-                page_no: Some(page_no),
-                what: "the run has no such page",
-            });
+            return Err(StorageError::Damaged { page_no: Some(page_no), what: "the run has no such page" });
         }
         PAGES_READ.set(PAGES_READ.get() + 1);
         match self.map.page(page_no) {
@@ -208,26 +188,15 @@ pub fn open_segment(rel: pg_sys::Relation, entry: &SegmentEntry) -> SegmentReade
 /// 54000 for what is too large, 58030 for the operating system's.
 pub fn raise(table: &str, error: &StorageError) -> ! {
     let (sqlstate, message) = match error {
-        StorageError::Damaged { .. } => (
-            "XX001",
-            format!("a segment of table \"{table}\" is damaged"),
-        ),
-        StorageError::Unsupported { .. } => (
-            "0A000",
-            format!("a segment of table \"{table}\" cannot be read by this version of cass"),
-        ),
-        StorageError::TooLarge { .. } => {
-            ("54000", format!("a row of table \"{table}\" is too large"))
+        StorageError::Damaged { .. } => ("XX001", format!("a segment of table \"{table}\" is damaged")),
+        StorageError::Unsupported { .. } => {
+            ("0A000", format!("a segment of table \"{table}\" cannot be read by this version of cass"))
         }
-        StorageError::Io(_) => (
-            "58030",
-            format!("could not read or write temporary data of table \"{table}\""),
-        ),
+        StorageError::TooLarge { .. } => ("54000", format!("a row of table \"{table}\" is too large")),
+        StorageError::Io(_) => ("58030", format!("could not read or write temporary data of table \"{table}\"")),
         StorageError::Refused { .. } | StorageError::Source(_) => {
             ("XX000", format!("could not process table \"{table}\""))
         }
     };
-    Report::new(sqlstate, message)
-        .detail(format!("{error}."))
-        .raise()
+    Report::new(sqlstate, message).detail(format!("{error}.")).raise()
 }

@@ -43,12 +43,9 @@ pub(super) fn forget(relation: Option<pg_sys::Oid>) {
 }
 
 fn missing() -> ! {
-    Report::new(
-        "55000",
-        "table cass_catalog.segment, the list of segments, is missing",
-    )
-    .hint("Install extension \"cass\" in this database.")
-    .raise()
+    Report::new("55000", "table cass_catalog.segment, the list of segments, is missing")
+        .hint("Install extension \"cass\" in this database.")
+        .raise()
 }
 
 impl List {
@@ -60,10 +57,7 @@ impl List {
         let lock_mode = lock_mode as pg_sys::LOCKMODE;
         if let Some((heap, index)) = OIDS.get() {
             // SAFETY: the OIDs are forgotten when the list is dropped, and table_open raises if there is no such table.
-            return List {
-                heap: unsafe { pg_sys::table_open(heap, lock_mode) },
-                index,
-            };
+            return List { heap: unsafe { pg_sys::table_open(heap, lock_mode) }, index };
         }
         cache::watch_relations();
         // SAFETY: the names are NUL-terminated; the relation is opened before it is looked into.
@@ -88,11 +82,7 @@ impl List {
 
     /// Closes the list, giving up a reader's lock and keeping a writer's to the transaction's end.
     pub fn close(self, lock_mode: u32) {
-        let kept = if lock_mode == pg_sys::AccessShareLock {
-            lock_mode
-        } else {
-            pg_sys::NoLock
-        };
+        let kept = if lock_mode == pg_sys::AccessShareLock { lock_mode } else { pg_sys::NoLock };
         // SAFETY: opened by `open` and closed once, since `self` is consumed.
         unsafe { pg_sys::table_close(self.heap, kept as pg_sys::LOCKMODE) }
     }
@@ -129,14 +119,7 @@ impl List {
         // SAFETY: the list is open, the key names one of its columns, and each tuple is read before the scan moves on.
         unsafe {
             let by_index = index != pg_sys::InvalidOid;
-            let scan = pg_sys::systable_beginscan(
-                self.heap,
-                index,
-                by_index,
-                snapshot,
-                count,
-                &raw mut key,
-            );
+            let scan = pg_sys::systable_beginscan(self.heap, index, by_index, snapshot, count, &raw mut key);
             loop {
                 let tuple = pg_sys::systable_getnext(scan);
                 if tuple.is_null() {
@@ -166,11 +149,7 @@ impl List {
             }
         });
         let Some(mut tid) = reserved else {
-            Report::new(
-                "XX000",
-                "the reservation of a run has disappeared from cass_catalog.segment",
-            )
-            .raise()
+            Report::new("XX000", "the reservation of a run has disappeared from cass_catalog.segment").raise()
         };
         self.write(table, segment, true, Some(&mut tid));
     }
@@ -202,11 +181,7 @@ impl List {
         // SAFETY: values and nulls have as many elements as the list has columns (checked by `open`), of their types; the
         // list is open with RowExclusiveLock.
         unsafe {
-            let tuple = pg_sys::heap_form_tuple(
-                (*self.heap).rd_att,
-                values.as_mut_ptr(),
-                nulls.as_mut_ptr(),
-            );
+            let tuple = pg_sys::heap_form_tuple((*self.heap).rd_att, values.as_mut_ptr(), nulls.as_mut_ptr());
             match old {
                 None => pg_sys::CatalogTupleInsert(self.heap, tuple),
                 Some(tid) => pg_sys::CatalogTupleUpdate(self.heap, tid, tuple),
@@ -223,15 +198,7 @@ impl List {
         unsafe {
             let command = pg_sys::GetCurrentCommandId(true);
             let no_snapshot = std::ptr::null_mut();
-            pg_sys::heap_delete(
-                self.heap,
-                &raw mut tid,
-                command,
-                no_snapshot,
-                false,
-                &raw mut failure,
-                false,
-            );
+            pg_sys::heap_delete(self.heap, &raw mut tid, command, no_snapshot, false, &raw mut failure, false);
         }
     }
 
@@ -259,26 +226,17 @@ fn scan_key(attribute: usize, procedure: u32, argument: Datum) -> pg_sys::ScanKe
 
 /// Sees every row that exists.
 fn any_snapshot() -> pg_sys::SnapshotData {
-    pg_sys::SnapshotData {
-        snapshot_type: pg_sys::SnapshotType::SNAPSHOT_ANY,
-        ..Default::default()
-    }
+    pg_sys::SnapshotData { snapshot_type: pg_sys::SnapshotType::SNAPSHOT_ANY, ..Default::default() }
 }
 
 /// Sees what is committed and what this transaction wrote.
 fn self_snapshot() -> pg_sys::SnapshotData {
-    pg_sys::SnapshotData {
-        snapshot_type: pg_sys::SnapshotType::SNAPSHOT_SELF,
-        ..Default::default()
-    }
+    pg_sys::SnapshotData { snapshot_type: pg_sys::SnapshotType::SNAPSHOT_SELF, ..Default::default() }
 }
 
 /// The segments of a life of a table that `snapshot` sees, highest sequence first: the order in which they take precedence.
 pub fn visible(storage_id: u64, snapshot: pg_sys::Snapshot) -> Vec<SegmentEntry> {
-    listed(storage_id, snapshot)
-        .into_iter()
-        .map(|listed| listed.entry)
-        .collect()
+    listed(storage_id, snapshot).into_iter().map(|listed| listed.entry).collect()
 }
 
 /// As [`visible`], with what maintenance needs to know of the list's rows.
@@ -287,11 +245,7 @@ pub fn listed(storage_id: u64, snapshot: pg_sys::Snapshot) -> Vec<ListedSegment>
     let list = List::open(pg_sys::AccessShareLock);
     list.scan_life(storage_id, snapshot, |row| {
         if let Some(entry) = row.segment() {
-            segments.push(ListedSegment {
-                entry,
-                xmin: row.xmin(),
-                tid: row.tid(),
-            });
+            segments.push(ListedSegment { entry, xmin: row.xmin(), tid: row.tid() });
         }
     });
     list.close(pg_sys::AccessShareLock);

@@ -36,14 +36,7 @@ impl ListRow {
         let mut values = [Datum::from(0_usize); column::COUNT];
         let mut nulls = [false; column::COUNT];
         // SAFETY: promised by the caller; there is room for all columns, none of which can be null.
-        unsafe {
-            pg_sys::heap_deform_tuple(
-                tuple,
-                (*heap).rd_att,
-                values.as_mut_ptr(),
-                nulls.as_mut_ptr(),
-            )
-        }
+        unsafe { pg_sys::heap_deform_tuple(tuple, (*heap).rd_att, values.as_mut_ptr(), nulls.as_mut_ptr()) }
         ListRow { values, tuple }
     }
 
@@ -79,10 +72,7 @@ impl ListRow {
 
     /// First block and number of blocks that the row keeps.
     pub fn blocks(&self) -> (u32, u32) {
-        (
-            self.number(column::FIRST_BLOCK) as u32,
-            self.number(column::PAGE_COUNT) as u32,
-        )
+        (self.number(column::FIRST_BLOCK) as u32, self.number(column::PAGE_COUNT) as u32)
     }
 
     pub fn tid(&self) -> pg_sys::ItemPointerData {

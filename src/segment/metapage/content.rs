@@ -54,21 +54,11 @@ impl Metapage {
 
     /// Writes the content into a page that has PostgreSQL's header.
     pub fn encode(&self, page: &mut [u8; PAGE_SIZE]) {
-        let flags = if self.delta_dirty {
-            FLAG_DELTA_DIRTY
-        } else {
-            0
-        };
+        let flags = if self.delta_dirty { FLAG_DELTA_DIRTY } else { 0 };
         page[CONTENT..CONTENT + 8].copy_from_slice(&MAGIC.to_le_bytes());
         page[FORMAT_AT..FORMAT_AT + 2].copy_from_slice(&self.format.to_le_bytes());
         page[FLAGS_AT..FLAGS_AT + 2].copy_from_slice(&flags.to_le_bytes());
-        let numbers = [
-            self.storage_id,
-            self.layout,
-            self.next_row_id,
-            self.next_run_id,
-            self.next_sequence,
-        ];
+        let numbers = [self.storage_id, self.layout, self.next_row_id, self.next_run_id, self.next_sequence];
         for (index, number) in numbers.iter().enumerate() {
             let at = NUMBERS_AT + index * 8;
             page[at..at + 8].copy_from_slice(&number.to_le_bytes());
@@ -80,20 +70,13 @@ impl Metapage {
     /// Reads the content of a page, or says what is wrong with it.
     pub fn decode(page: &[u8; PAGE_SIZE]) -> Result<Self, Fault> {
         if number(page, CONTENT) != MAGIC {
-            return Err(Fault::Damaged(
-                "it does not start as a metapage of cass does",
-            ));
+            return Err(Fault::Damaged("it does not start as a metapage of cass does"));
         }
         let format = u16::from_le_bytes([page[FORMAT_AT], page[FORMAT_AT + 1]]);
         if format != FORMAT {
             return Err(Fault::Format(format));
         }
-        let crc = u32::from_le_bytes([
-            page[CRC_AT],
-            page[CRC_AT + 1],
-            page[CRC_AT + 2],
-            page[CRC_AT + 3],
-        ]);
+        let crc = u32::from_le_bytes([page[CRC_AT], page[CRC_AT + 1], page[CRC_AT + 2], page[CRC_AT + 3]]);
         if crc != checksum(page) {
             return Err(Fault::Damaged("its content does not match its checksum"));
         }
@@ -127,10 +110,7 @@ fn number(page: &[u8; PAGE_SIZE], at: usize) -> u64 {
 
 /// CRC32C of the content without the checksum itself.
 fn checksum(page: &[u8; PAGE_SIZE]) -> u32 {
-    crc32c::crc32c_append(
-        crc32c::crc32c(&page[CONTENT..CRC_AT]),
-        &page[NUMBERS_AT..CONTENT_END],
-    )
+    crc32c::crc32c_append(crc32c::crc32c(&page[CONTENT..CRC_AT]), &page[NUMBERS_AT..CONTENT_END])
 }
 
 fn random_storage_id() -> u64 {

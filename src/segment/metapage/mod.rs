@@ -46,12 +46,9 @@ fn init_page(page: &mut [u8; PAGE_SIZE]) {
 /// still name runs in it.
 pub fn create(node: &pg_sys::RelFileNode, persistence: std::ffi::c_char) {
     if persistence as u8 == pg_sys::RELPERSISTENCE_UNLOGGED {
-        Report::new(
-            "0A000",
-            "access method \"cass\" does not support unlogged tables",
-        )
-        .hint("Create the table as LOGGED or TEMPORARY.")
-        .raise();
+        Report::new("0A000", "access method \"cass\" does not support unlogged tables")
+            .hint("Create the table as LOGGED or TEMPORARY.")
+            .raise();
     }
     let mut page = new_page(&Metapage::new());
     let permanent = persistence as u8 == pg_sys::RELPERSISTENCE_PERMANENT;
@@ -61,13 +58,7 @@ pub fn create(node: &pg_sys::RelFileNode, persistence: std::ffi::c_char) {
     unsafe {
         let storage = pg_sys::RelationCreateStorage(*node, persistence, true);
         if permanent && relation::wal_is_needed() {
-            pg_sys::log_newpage(
-                (&raw const *node).cast_mut(),
-                main,
-                BLOCK,
-                page.as_mut_ptr().cast(),
-                true,
-            );
+            pg_sys::log_newpage((&raw const *node).cast_mut(), main, BLOCK, page.as_mut_ptr().cast(), true);
         }
         pg_sys::PageSetChecksumInplace(page.as_mut_ptr().cast(), BLOCK);
         pg_sys::smgrextend(storage, main, BLOCK, page.as_mut_ptr().cast(), !permanent);
@@ -112,10 +103,7 @@ pub fn identity(rel: pg_sys::Relation) -> Identity {
         }
     }
     let metapage = read(rel);
-    let identity = Identity {
-        storage_id: metapage.storage_id,
-        layout: metapage.layout,
-    };
+    let identity = Identity { storage_id: metapage.storage_id, layout: metapage.layout };
     cache::watch_relations();
     IDENTITIES.with_borrow_mut(|identities| identities.insert(oid, (node, identity)));
     identity
@@ -201,22 +189,15 @@ fn update<R>(rel: pg_sys::Relation, change: impl FnOnce(&mut Metapage) -> R) -> 
 pub fn reserve_row_ids(rel: pg_sys::Relation, count: u64) -> u64 {
     let first = update(rel, |metapage| {
         let first = metapage.next_row_id;
-        let next = first
-            .checked_add(count)
-            .filter(|next| *next <= MAX_ROW_ID)?;
+        let next = first.checked_add(count).filter(|next| *next <= MAX_ROW_ID)?;
         metapage.next_row_id = next;
         Some(first)
     });
     first.unwrap_or_else(|| {
-        Report::new(
-            "54000",
-            format!("table \"{}\" has used up its row ids", relation::name(rel)),
-        )
-        .detail(format!(
-            "A table can have {MAX_ROW_ID} row versions in one life."
-        ))
-        .hint("VACUUM FULL gives the rows new ids.")
-        .raise()
+        Report::new("54000", format!("table \"{}\" has used up its row ids", relation::name(rel)))
+            .detail(format!("A table can have {MAX_ROW_ID} row versions in one life."))
+            .hint("VACUUM FULL gives the rows new ids.")
+            .raise()
     })
 }
 

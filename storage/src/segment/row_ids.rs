@@ -29,10 +29,7 @@ pub(super) struct RowIdBuilder {
 
 impl RowIdBuilder {
     pub(super) fn new(memory_bytes: usize, directory: &Path) -> Self {
-        RowIdBuilder {
-            runs: ExternalSorter::with_directory(memory_bytes, directory),
-            ids: Vec::new(),
-        }
+        RowIdBuilder { runs: ExternalSorter::with_directory(memory_bytes, directory), ids: Vec::new() }
     }
 
     /// Adds the ids of the rows of a leaf. Id 0 names no row.
@@ -51,18 +48,12 @@ impl RowIdBuilder {
 
     /// Writes the map; none if there are no ids.
     pub(super) fn finish<S: PageSink>(self, pages: &mut PageWriter<S>) -> Result<Option<Root>> {
-        let mut writer = MapWriter {
-            tree: TreeBuilder::new(PageKind::RowIdInner),
-            groups: Vec::new(),
-            size: 2,
-        };
+        let mut writer = MapWriter { tree: TreeBuilder::new(PageKind::RowIdInner), groups: Vec::new(), size: 2 };
         let mut group = Vec::with_capacity(GROUP_RUNS);
         let mut runs = self.runs.finish()?;
         while let Some((first, payload)) = runs.next()? {
             let mut payload = ByteReader::new(payload);
-            let first = first
-                .first_chunk()
-                .map_or(0, |bytes| u64::from_be_bytes(*bytes));
+            let first = first.first_chunk().map_or(0, |bytes| u64::from_be_bytes(*bytes));
             group.push([first, u64::from(payload.u32()?), u64::from(payload.u32()?)]);
             if group.len() == GROUP_RUNS {
                 writer.add(pages, &group)?;
@@ -71,10 +62,7 @@ impl RowIdBuilder {
         }
         writer.add(pages, &group)?;
         writer.write_page(pages)?;
-        Ok(writer
-            .tree
-            .finish(pages)?
-            .map(|(page_no, height)| Root { page_no, height }))
+        Ok(writer.tree.finish(pages)?.map(|(page_no, height)| Root { page_no, height }))
     }
 }
 
@@ -118,9 +106,7 @@ impl MapWriter {
             content.extend_from_slice(&runs.to_le_bytes());
             content.extend_from_slice(&(end as u16).to_le_bytes());
         }
-        self.groups
-            .iter()
-            .for_each(|(.., bytes)| content.extend_from_slice(bytes));
+        self.groups.iter().for_each(|(.., bytes)| content.extend_from_slice(bytes));
         let page_no = pages.put(PageKind::RowIds, &content)?;
         self.groups.clear();
         self.size = 2;
@@ -138,13 +124,8 @@ pub(super) fn find<S: PageSource>(source: &S, root: Root, row_id: u64) -> Result
 }
 
 /// Calls `take` with first id and number of ids of every run of ids, ascending.
-pub(super) fn each_run<S: PageSource>(
-    source: &S,
-    root: Root,
-    mut take: impl FnMut(u64, u64),
-) -> Result<()> {
-    let (mut walk, mut page_no) =
-        Walk::descend(source, PageKind::RowIdInner, root, Start::First)?;
+pub(super) fn each_run<S: PageSource>(source: &S, root: Root, mut take: impl FnMut(u64, u64)) -> Result<()> {
+    let (mut walk, mut page_no) = Walk::descend(source, PageKind::RowIdInner, root, Start::First)?;
     loop {
         let page = source.page(page_no)?;
         let content = content_of(&page, PageKind::RowIds, page_no)?;
@@ -180,18 +161,14 @@ fn find_in_page(content: &[u8], row_id: u64) -> Result<Option<u32>> {
         return Ok(None);
     };
     let group = groups.decode(group)?;
-    let after = (0..group.runs)
-        .position(|run| group.firsts.get(run) > row_id)
-        .unwrap_or(group.runs);
+    let after = (0..group.runs).position(|run| group.firsts.get(run) > row_id).unwrap_or(group.runs);
     let Some(run) = after.checked_sub(1) else {
         return Ok(None);
     };
     if row_id - group.firsts.get(run) >= group.counts.get(run) {
         return Ok(None);
     }
-    u32::try_from(group.leaves.get(run))
-        .map(Some)
-        .map_err(|_| StorageError::damaged("leaf is out of its run"))
+    u32::try_from(group.leaves.get(run)).map(Some).map_err(|_| StorageError::damaged("leaf is out of its run"))
 }
 
 /// The groups of a page, read one after the other.
@@ -218,12 +195,7 @@ impl<'a> Groups<'a> {
         let mut reader = ByteReader::new(content);
         let left = reader.u16()?;
         let directory = reader.take(usize::from(left) * DIRECTORY_ENTRY)?;
-        Ok(Groups {
-            directory: ByteReader::new(directory),
-            left,
-            end: 0,
-            bodies: reader.rest(),
-        })
+        Ok(Groups { directory: ByteReader::new(directory), left, end: 0, bodies: reader.rest() })
     }
 
     /// First id and place of the next group.
@@ -242,10 +214,7 @@ impl<'a> Groups<'a> {
         if runs > GROUP_RUNS {
             return Err(StorageError::damaged("group of row ids is too large"));
         }
-        let bytes = self
-            .bodies
-            .get(place)
-            .ok_or_else(|| StorageError::damaged("group is out of its page"))?;
+        let bytes = self.bodies.get(place).ok_or_else(|| StorageError::damaged("group is out of its page"))?;
         let mut bytes = ByteReader::new(bytes);
         Ok(Group {
             runs,
