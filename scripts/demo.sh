@@ -56,7 +56,7 @@ is_loaded() {
 show_sql() {
   on_cluster "$DATABASE" -a -P pager=off "$@" 2>&1 |
     sed -e '1d' -e '/^\\/d' -e "s|^psql:[^:]*/sql/demo/[^:]*:[0-9]*: ||" |
-    awk '/^-- / && !comment { print "" } { comment = /^-- /; print; fflush() }'
+    awk '/^-- / && !comment && !blank { print "" } { comment = /^-- /; blank = /^$/; print; fflush() }'
 }
 
 load() {

@@ -28,6 +28,7 @@ mod unit_tests;
 /// Called once a process, when the server or a session loads the library.
 #[pg_guard]
 pub extern "C-unwind" fn _PG_init() {
+    hide_backtraces();
     ddl::require_preload();
     settings::init();
     catalog::init();
@@ -36,6 +37,14 @@ pub extern "C-unwind" fn _PG_init() {
     scan::init();
     ddl::init();
     statement::init();
+}
+
+/// pgrx adds a Rust backtrace to an error's DETAIL where RUST_BACKTRACE is set for the server. Users are shown none, unless
+/// RUST_LIB_BACKTRACE asks for it.
+fn hide_backtraces() {
+    if std::env::var_os("RUST_LIB_BACKTRACE").is_none() {
+        std::env::set_var("RUST_LIB_BACKTRACE", "0");
+    }
 }
 
 /// Required by `cargo pgrx test` at the root of the crate.

@@ -10,6 +10,9 @@ use super::key_layout::KeyLayout;
 use crate::error::Report;
 use crate::types::{KeyType, TypeError};
 
+/// The token of an empty partition key, which no other key has (`Murmur3Partitioner.MINIMUM`), as keys hold it.
+const EMPTY_PARTITION: [u8; 8] = [0; 8];
+
 /// Longest encoded key, in bytes: what an entry of the delta's btree holds beside its other column.
 pub const MAX_KEY_BYTES: usize = 2_600;
 
@@ -142,7 +145,16 @@ impl TableKey {
                     .raise(),
             }
         }
-        self.encode_values(&key_values)
+        let key = self.encode_values(&key_values);
+        if key.bytes.starts_with(&EMPTY_PARTITION) {
+            Report::new(
+                "22023",
+                format!("the partition key of a row may not be empty: column \"{}\"", self.columns[0].name),
+            )
+            .detail("An empty value alone has no token that a row could have.")
+            .raise();
+        }
+        key
     }
 
     /// The key of these values of all key columns, in key order, none of them NULL.

@@ -15,7 +15,7 @@ use crate::catalog::primary_key::{self, relation_name, PrimaryKey};
 use crate::error::{keeping_sqlstate, Report};
 
 /// ALTER TABLE, ALTER INDEX, ALTER TYPE of a composite type, and others of the same shape.
-pub(super) fn alter(mut call: Call) -> Remainder {
+pub(super) fn alter(call: &mut Call) -> Remainder {
     let statement: *mut pg_sys::AlterTableStmt = call.take_copy();
     // SAFETY: the hook dispatches by the node's tag, and the copy is ours to change.
     unsafe {
@@ -24,13 +24,13 @@ pub(super) fn alter(mut call: Call) -> Remainder {
                 let lock = pg_sys::AlterTableGetLockLevel((*statement).cmds);
                 match pg_sys::AlterTableLookupRelation(statement, lock) {
                     Oid::INVALID => Remainder::Run,
-                    relid => alter_relation(&call, statement, relid),
+                    relid => alter_relation(call, statement, relid),
                 }
             }
             // Its columns are those of the tables made of it.
             ObjectType::OBJECT_TYPE => {
-                frame::run(Statement::Other, Vec::new(), || call.proceed());
-                Remainder::Nothing
+                frame::begin(Statement::Other, Vec::new(), drop);
+                Remainder::RunFrame
             }
             _ => Remainder::Run,
         }
@@ -62,12 +62,11 @@ unsafe fn alter_relation(call: &Call, statement: *mut pg_sys::AlterTableStmt, re
             }
             return Remainder::Run;
         }
-        frame::run(Statement::Other, Vec::new(), || match change {
+        match change {
             Change::ToCass => conversion::to_cass(call, statement, relid),
             Change::FromCass => conversion::from_cass(call, statement, relid),
-            Change::None => alter_cass_table(call, statement, relid),
-        });
-        Remainder::Nothing
+            Change::None => alter_cass_table(statement, relid),
+        }
     }
 }
 
@@ -245,7 +244,7 @@ pub(super) unsafe fn take_options(commands: &mut Vec<*mut pg_sys::AlterTableCmd>
 ///
 /// # Safety
 /// `statement` is in memory of our own and names the table, which is locked.
-unsafe fn alter_cass_table(call: &Call, statement: *mut pg_sys::AlterTableStmt, table: Oid) {
+unsafe fn alter_cass_table(statement: *mut pg_sys::AlterTableStmt, table: Oid) -> Remainder {
     // SAFETY: the caller vouches for the statement.
     unsafe {
         let mut commands = nodes::members::<pg_sys::AlterTableCmd>((*statement).cmds);
@@ -268,19 +267,25 @@ unsafe fn alter_cass_table(call: &Call, statement: *mut pg_sys::AlterTableStmt, 
         } else if !set.is_empty() {
             option_list::refuse_without_key(&quote(&relation_name(table)), &set);
         }
-        if !commands.is_empty() {
-            (*statement).cmds = nodes::list(commands);
-            call.proceed();
-        }
-        if let Some(key) = key {
-            let index = primary_key::qualified_name(key.index);
-            if !set.is_empty() {
-                execute(&format!("ALTER INDEX {index}{}", option_list::to_sql("SET", &set)));
+        let remainder = if commands.is_empty() { Remainder::FinishFrame } else { Remainder::RunFrame };
+        (*statement).cmds = nodes::list(commands);
+        let reset = changes.reset;
+        frame::begin(Statement::AlterTable, Vec::new(), move |_| {
+            if let Some(key) = key {
+                change_options(&primary_key::qualified_name(key.index), &set, &reset);
             }
-            if !changes.reset.is_empty() {
-                execute(&format!("ALTER INDEX {index} RESET ({})", changes.reset.join(", ")));
-            }
-        }
+        });
+        remainder
+    }
+}
+
+/// Sets and resets options of an index.
+fn change_options(index: &str, set: &[(String, String)], reset: &[String]) {
+    if !set.is_empty() {
+        execute(&format!("ALTER INDEX {index}{}", option_list::to_sql("SET", set)));
+    }
+    if !reset.is_empty() {
+        execute(&format!("ALTER INDEX {index} RESET ({})", reset.join(", ")));
     }
 }
 

@@ -3,7 +3,8 @@
 use pgrx::pg_sys::{self, Oid};
 use pgrx::Spi;
 
-use super::utility::Call;
+use super::frame::{self, Statement};
+use super::utility::{Call, Remainder};
 use super::{alter_table, create_table, key_index, nodes, object_access, option_list};
 use crate::catalog::access_method;
 use crate::catalog::identifier::{owned, quote, quote_list};
@@ -20,9 +21,10 @@ const CONSTRAINT_RELATION_ID: u32 = 2606;
 ///
 /// # Safety
 /// `statement` is in memory of our own and names the table, which is locked.
-pub(super) unsafe fn to_cass(call: &Call, statement: *mut pg_sys::AlterTableStmt, table: Oid) {
+pub(super) unsafe fn to_cass(call: &Call, statement: *mut pg_sys::AlterTableStmt, table: Oid) -> Remainder {
     check_convertible(table);
-    // SAFETY: the caller vouches for the statement, whose commands are AlterTableCmd.
+    // SAFETY: the caller vouches for the statement, whose commands are AlterTableCmd, and which stands in memory that
+    // lives until it ends.
     unsafe {
         let mut commands = nodes::members::<pg_sys::AlterTableCmd>((*statement).cmds);
         let options = alter_table::take_options(&mut commands).set;
@@ -42,14 +44,15 @@ pub(super) unsafe fn to_cass(call: &Call, statement: *mut pg_sys::AlterTableStmt
             drop_key(table, old);
         }
         (*statement).cmds = nodes::list(rest);
-        call.proceed();
-        match declaration {
-            _ if !keys.is_empty() => add_keys(call, statement, keys, &options),
+        let call = *call;
+        frame::begin(Statement::AlterTable, Vec::new(), move |_| match declaration {
+            _ if !keys.is_empty() => add_keys(&call, statement, keys, &options),
             Some(declaration) if !drops_old => declaration.add(table, &options),
             _ if !options.is_empty() => option_list::refuse_without_key(&name, &options),
             _ => create_table::unplaced_notice(&name),
-        }
+        });
     }
+    Remainder::RunFrame
 }
 
 /// Makes a cass table one of another access method.
@@ -58,23 +61,27 @@ pub(super) unsafe fn to_cass(call: &Call, statement: *mut pg_sys::AlterTableStmt
 ///
 /// # Safety
 /// `statement` is in memory of our own and names the table, which is locked.
-pub(super) unsafe fn from_cass(call: &Call, statement: *mut pg_sys::AlterTableStmt, table: Oid) {
-    // SAFETY: the caller vouches for the statement, whose commands are AlterTableCmd.
+pub(super) unsafe fn from_cass(call: &Call, statement: *mut pg_sys::AlterTableStmt, table: Oid) -> Remainder {
+    // SAFETY: the caller vouches for the statement, whose commands are AlterTableCmd, and which stands in memory that
+    // lives until it ends.
     unsafe {
         let commands = nodes::members::<pg_sys::AlterTableCmd>((*statement).cmds);
         let (keys, rest) = split_keys(commands);
         let old = primary_key::primary_key_of(table);
         let declaration = old.as_ref().map(Declaration::of);
         (*statement).cmds = nodes::list(rest);
-        call.proceed();
-        if let (Some(old), Some(declaration)) = (old, declaration) {
-            drop_key(table, &old);
-            declaration.add(table, &[]);
-        }
-        if !keys.is_empty() {
-            add_keys(call, statement, keys, &[]);
-        }
+        let call = *call;
+        frame::begin(Statement::AlterTable, Vec::new(), move |_| {
+            if let (Some(old), Some(declaration)) = (old, declaration) {
+                drop_key(table, &old);
+                declaration.add(table, &[]);
+            }
+            if !keys.is_empty() {
+                add_keys(&call, statement, keys, &[]);
+            }
+        });
     }
+    Remainder::RunFrame
 }
 
 /// Takes the commands that add a primary key out: they come after the change of access method.

@@ -25,7 +25,7 @@ unsafe fn names_cass(name: *const std::ffi::c_char) -> bool {
 }
 
 /// CREATE TABLE.
-pub(super) fn create(mut call: Call) -> Remainder {
+pub(super) fn create(call: &mut Call) -> Remainder {
     let statement: *mut pg_sys::CreateStmt = call.take_copy();
     // SAFETY: the hook dispatches by the node's tag.
     let options = unsafe {
@@ -38,13 +38,12 @@ pub(super) fn create(mut call: Call) -> Remainder {
         (*statement).options = rest;
         options
     };
-    let outcome = frame::run(Statement::CreateTable, options, || call.proceed());
-    report_missing_key(&outcome);
-    Remainder::Nothing
+    frame::begin(Statement::CreateTable, options, report_missing_key);
+    Remainder::RunFrame
 }
 
 /// CREATE TABLE AS, SELECT INTO.
-pub(super) fn create_as(mut call: Call) -> Remainder {
+pub(super) fn create_as(call: &mut Call) -> Remainder {
     let statement: *mut pg_sys::CreateTableAsStmt = call.take_copy();
     // SAFETY: the hook dispatches by the node's tag; a CREATE TABLE AS has an INTO clause.
     let options = unsafe {
@@ -60,9 +59,8 @@ pub(super) fn create_as(mut call: Call) -> Remainder {
         }
         options
     };
-    let outcome = frame::run(Statement::CreateTable, options, || call.proceed());
-    report_missing_key(&outcome);
-    Remainder::Nothing
+    frame::begin(Statement::CreateTable, options, report_missing_key);
+    Remainder::RunFrame
 }
 
 /// Refuses UNLOGGED.
@@ -87,7 +85,7 @@ pub(super) fn refuse_unlogged(table: &str) -> ! {
 }
 
 /// Says what a cass table without a primary key is; options that a key should have taken are an error.
-fn report_missing_key(outcome: &Outcome) {
+fn report_missing_key(outcome: Outcome) {
     let Some(table) = outcome.created else { return };
     if primary_key::primary_key_of(table).is_some() {
         return;
@@ -107,7 +105,7 @@ pub(super) fn unplaced_notice(name: &str) {
 }
 
 /// CREATE INDEX, also as the part of CREATE TABLE that makes the primary key's index.
-pub(super) fn create_index(mut call: Call) -> Remainder {
+pub(super) fn create_index(call: &mut Call) -> Remainder {
     if !call.is_part() {
         return Remainder::Run;
     }
@@ -126,12 +124,9 @@ pub(super) fn create_index(mut call: Call) -> Remainder {
             make_key(statement, table, is_key);
         } else if is_key {
             make_btree(statement);
-        } else {
-            return Remainder::Run;
         }
     }
-    call.proceed();
-    Remainder::Nothing
+    Remainder::Run
 }
 
 /// Makes the primary key of a cass table, which may be cloned from another table's (LIKE INCLUDING INDEXES).

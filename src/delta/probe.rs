@@ -106,15 +106,20 @@ pub fn probe(delta: &Delta, key: &[u8]) -> Probe {
 impl Delta {
     /// The key of the delta row with this row id, whatever its visibility.
     pub fn key_of_row_id(&self, row_id: u64) -> Option<Vec<u8>> {
-        self.with_row_id(row_id, |raw| raw.key.to_vec())
+        self.with_row_id(row_id, |raw, _| raw.key.to_vec())
     }
 
     /// The encoded row with this row id, whatever its visibility.
     pub fn row_of_row_id(&self, row_id: u64) -> Option<Vec<u8>> {
-        self.with_row_id(row_id, |raw| raw.row.to_vec())
+        self.with_row_id(row_id, |raw, _| raw.row.to_vec())
     }
 
-    fn with_row_id<R>(&self, row_id: u64, work: impl Fn(RawRow<'_>) -> R) -> Option<R> {
+    /// The transaction that wrote the delta row with this row id, whatever its visibility.
+    pub fn writer_of_row_id(&self, row_id: u64) -> Option<pg_sys::TransactionId> {
+        self.with_row_id(row_id, |_, xmin| xmin)
+    }
+
+    fn with_row_id<R>(&self, row_id: u64, work: impl Fn(RawRow<'_>, pg_sys::TransactionId) -> R) -> Option<R> {
         let mut key = pg_sys::ScanKeyData::default();
         let mut any = pg_sys::SnapshotData { snapshot_type: pg_sys::SnapshotType::SNAPSHOT_ANY, ..Default::default() };
         let mut found = None;
@@ -134,7 +139,10 @@ impl Delta {
                 pg_sys::slot_getallattrs(slot);
                 let values = std::slice::from_raw_parts((*slot).tts_values, column::COUNT);
                 if values[0].value() as u64 == self.storage_id {
-                    found = Some(work(RawRow::of_values(values)));
+                    let mut should_free = false;
+                    let tuple = pg_sys::ExecFetchSlotHeapTuple(slot, false, &mut should_free);
+                    let xmin = pg_sys::htup::HeapTupleHeaderGetXmin((*tuple).t_data);
+                    found = Some(work(RawRow::of_values(values), xmin));
                     break;
                 }
             }

@@ -9,7 +9,7 @@ use crate::read::TableState;
 /// The columns that segments of a table store: those that exist and that the key does not give back.
 pub fn columns(state: &TableState) -> Vec<Column> {
     let placed = state.key.is_some();
-    let stored = state.table.columns.iter().filter(|column| !column.dropped && !(placed && column.in_key));
+    let stored = state.table.columns.iter().filter(|column| !(column.dropped || placed && column.in_key));
     stored.map(|column| Column { attnum: column.attnum, class: column.class }).collect()
 }
 

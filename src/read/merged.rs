@@ -153,7 +153,7 @@ impl MergedScan {
     /// Starts a scan of a table whose state is known.
     pub fn begin_as(state: TableState, snapshot: pg_sys::Snapshot, spec: ScanSpec) -> MergedScan {
         let entries = list::visible(state.storage_id, snapshot);
-        let delta = Delta::open(state.rel, state.storage_id, pg_sys::AccessShareLock);
+        let delta = state.open_delta();
         MergedScan {
             snapshot,
             spec,

@@ -4,7 +4,7 @@ use super::segments::{with_latest_snapshot, with_newest, LatestSegments};
 use super::{row, ColumnSet, TableState};
 use crate::delta::probe::{probe, Probe};
 use crate::delta::write::Segments;
-use crate::delta::{Delta, DeltaCursor};
+use crate::delta::DeltaCursor;
 use crate::pg::scratch::in_scratch;
 use crate::pg::tid;
 use crate::segment::list;
@@ -25,7 +25,7 @@ pub fn with_row<R>(
         Some(work) if view.header().kind == RowKind::Row => Some(work(view)),
         _ => None,
     };
-    if let Some(delta) = Delta::open(state.rel, state.storage_id, pg_sys::AccessShareLock) {
+    if let Some(delta) = state.open_delta() {
         let cursor = match DeltaCursor::open_key(&delta, snapshot, key) {
             Ok(cursor) => cursor,
             Err(error) => state.raise(&error),
@@ -69,7 +69,7 @@ pub unsafe fn fetch_key(
 
 /// The row id of a key's newest version, in progress or not.
 fn newest_row_id(state: &TableState, key: &[u8]) -> Option<u64> {
-    let found = Delta::open(state.rel, state.storage_id, pg_sys::AccessShareLock).map(|delta| {
+    let found = state.open_delta().map(|delta| {
         let found = in_scratch(|| probe(&delta, key));
         delta.close();
         found
@@ -128,7 +128,7 @@ pub fn key_of_row_id(state: &TableState, row_id: u64) -> Option<Vec<u8>> {
     if let Some(key) = remembered(state.storage_id, row_id) {
         return Some(key);
     }
-    let in_delta = Delta::open(state.rel, state.storage_id, pg_sys::AccessShareLock).and_then(|delta| {
+    let in_delta = state.open_delta().and_then(|delta| {
         let key = in_scratch(|| delta.key_of_row_id(row_id));
         delta.close();
         key
@@ -164,7 +164,7 @@ fn whereabouts(state: &TableState, row_id: u64, key: &[u8]) -> Whereabouts {
             Whereabouts::Dead
         }
     };
-    let found = Delta::open(state.rel, state.storage_id, pg_sys::AccessShareLock).map(|delta| {
+    let found = state.open_delta().map(|delta| {
         let found = in_scratch(|| probe(&delta, key));
         delta.close();
         found
@@ -243,7 +243,7 @@ pub unsafe fn store_version(state: &TableState, row_id: u64, key: &[u8], slot: *
                 pg_sys::ExecMaterializeSlot(slot);
             }
         };
-        let in_delta = Delta::open(state.rel, state.storage_id, pg_sys::AccessShareLock).is_some_and(|delta| {
+        let in_delta = state.open_delta().is_some_and(|delta| {
             let row = delta.row_of_row_id(row_id);
             delta.close();
             match row.as_deref().map(cass_storage::row::EncodedRow::parse) {

@@ -60,12 +60,7 @@ impl Deref for PageGuard<'_> {
 
 impl RunSource {
     /// The pages of a run that the list shows, of an open, locked table.
-    #[cfg(any(test, feature = "pg_test"))]
     pub fn open(rel: pg_sys::Relation, entry: &SegmentEntry) -> RunSource {
-        RunSource::new(rel, &map::files_of(rel), entry)
-    }
-
-    fn new(rel: pg_sys::Relation, files: &Rc<map::RelationFiles>, entry: &SegmentEntry) -> RunSource {
         RunSource {
             table: relation::oid(rel),
             node: relation::file_node(rel),
@@ -73,7 +68,7 @@ impl RunSource {
             run_id: entry.run_id,
             first_block: entry.first_block,
             page_count: entry.page_count,
-            map: RunMap::new(files, entry.first_block, entry.page_count),
+            map: RunMap::new(&map::files_of(rel), entry.first_block, entry.page_count),
             validated: vec![Cell::new(0); (entry.page_count as usize).div_ceil(64)],
         }
     }
@@ -179,7 +174,7 @@ pub fn open_segment(rel: pg_sys::Relation, entry: &SegmentEntry) -> SegmentReade
     if let Some(reader) = known.filter(|reader| reader.source().storage_id == entry.storage_id) {
         return reader;
     }
-    let source = RunSource::new(rel, &files, entry);
+    let source = RunSource::open(rel, entry);
     match SegmentReader::open(source, entry.page_count) {
         Ok(reader) => {
             files.keep_reader(entry.run_id, reader.clone());

@@ -61,7 +61,8 @@ unsafe fn upsert(
             wait: pg_sys::LockWaitPolicy::LockWaitBlock,
             command,
         };
-        let held = match write::hold(delta, &key.bytes, request, snapshot, &segments, !unnamed.is_empty()) {
+        // A row that lies in a segment is overwritten through an anchor, so that weaker lockers can pass.
+        let held = match write::hold(delta, &key.bytes, request, snapshot, &segments, true) {
             Ok(held) => held,
             Err(_) => {
                 command = next_command();
@@ -106,7 +107,7 @@ pub fn upsert_encoded(
             wait: pg_sys::LockWaitPolicy::LockWaitBlock,
             command,
         };
-        let Ok(held) = write::hold(delta, key, request, snapshot, &segments, false) else {
+        let Ok(held) = write::hold(delta, key, request, snapshot, &segments, true) else {
             command = next_command();
             continue;
         };

@@ -22,12 +22,6 @@ pub struct Scan {
     pub stride: u64,
 }
 
-/// `slot_callbacks`
-#[pg_guard]
-pub unsafe extern "C-unwind" fn slot_callbacks(_rel: pg_sys::Relation) -> *const pg_sys::TupleTableSlotOps {
-    &raw const pg_sys::TTSOpsVirtual
-}
-
 /// `scan_begin`
 #[pg_guard]
 pub unsafe extern "C-unwind" fn begin(

@@ -310,6 +310,11 @@ fn trees_of_several_pages_lead_to_every_key_and_row_id() {
     assert_eq!((pages_of(PageKind::RowIds) > 1, pages_of(PageKind::RowIdInner)), (true, 1));
     assert_eq!((pages_of(PageKind::Leaf) > 2, pages_of(PageKind::Inner)), (true, 1));
     let reader = SegmentReader::open(run, summary.page_count).unwrap();
+    let mut ids = Vec::new();
+    reader.row_id_runs(|first, number| ids.extend(first..first + number)).unwrap();
+    let mut expected: Vec<u64> = (0..count).map(id_of).collect();
+    expected.sort_unstable();
+    assert_eq!(ids, expected);
     for n in 0..count {
         let key = n.to_be_bytes();
         let direction = if n % 2 == 0 { Direction::Backward } else { Direction::Forward };

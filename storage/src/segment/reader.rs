@@ -91,4 +91,15 @@ impl<S: PageSource> SegmentReader<S> {
             leaf.find_row_id(row_id)?.ok_or_else(|| StorageError::damaged_at(page_no, "row id is not in its leaf"))?;
         SegmentCursor::at_row(self.clone(), leaf, row).map(Some)
     }
+
+    /// Calls `take` with each run of consecutive ids that the row id map has: first id and number of ids, ascending.
+    ///
+    /// # Errors
+    /// `Damaged`, and errors of the source.
+    pub fn row_id_runs(&self, take: impl FnMut(u64, u64)) -> Result<()> {
+        match self.shared.footer.row_ids {
+            Some(root) => row_ids::each_run(&self.shared.source, root, take),
+            None => Ok(()),
+        }
+    }
 }

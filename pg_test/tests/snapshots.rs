@@ -1,0 +1,162 @@
+//! What a snapshot sees does not hang on where rows are: in the delta, on their way into a segment, or in one.
+
+use cass_server_tests::{Cluster, Session};
+
+/// Rows (k, 10 * k) for k from 1 to 20, with an index on v; half of them in a segment.
+fn create(session: &mut Session) {
+    session.run(
+        "CREATE TABLE t (k int PRIMARY KEY, v int) USING cass;
+         CREATE INDEX t_v ON t (v);
+         INSERT INTO t SELECT k, 10 * k FROM generate_series(1, 10) k",
+    );
+    session.flush("t");
+    session.run("INSERT INTO t SELECT k, 10 * k FROM generate_series(11, 20) k");
+}
+
+const ALL: &str = "SELECT k, v FROM t ORDER BY k";
+const BY_INDEX: &str = "SELECT k, v FROM t WHERE v BETWEEN 0 AND 10000 ORDER BY v, k";
+
+fn cluster() -> Cluster {
+    Cluster::with_settings(&[("cass.enforcement", "off")])
+}
+
+/// By the table's rows, and by its index on v.
+fn both_ways(session: &mut Session) -> [Vec<String>; 2] {
+    let all = session.rows(ALL);
+    session.run("SET enable_seqscan = off; SET enable_bitmapscan = off");
+    let by_index = session.rows(BY_INDEX);
+    session.run("RESET enable_seqscan; RESET enable_bitmapscan");
+    [all, by_index]
+}
+
+#[test]
+fn rows_that_vacuum_publishes_survive_readers_that_meet_them_in_progress() {
+    let cluster = cluster();
+    let (mut session, mut blocker, mut reader) = (cluster.connect(), cluster.connect(), cluster.connect());
+    create(&mut session);
+    session.run("DELETE FROM t WHERE k = 3; UPDATE t SET v = 5 WHERE k = 4; SELECT pg_stat_force_next_flush()");
+    let expected = session.rows(ALL);
+    let published = session.segments_of("t");
+    session.run("CREATE TABLE other (x int) USING heap");
+    // Planned before the index is locked.
+    reader.run(&format!("PREPARE all_rows AS {ALL}; EXECUTE all_rows"));
+    // VACUUM has flushed when it comes to the index, and waits there.
+    blocker.run("BEGIN; ALTER INDEX t_v SET TABLESPACE pg_default");
+    let vacuum = cluster.connect().in_background("VACUUM t");
+    vacuum.wait_until_blocked(&mut reader);
+    // A later transaction ends, so that one that ignores VACUUM's takes it for ended.
+    reader.run("INSERT INTO other VALUES (1)");
+    assert_eq!(reader.rows("EXECUTE all_rows"), expected);
+    assert_eq!(reader.segments_of("t"), published, "published before the end of VACUUM");
+    reader.run("SELECT * FROM cass_catalog.segment");
+    blocker.run("COMMIT");
+    vacuum.finish();
+    assert_eq!(reader.delta_rows_of("t"), 0);
+    assert_eq!(
+        both_ways(&mut reader),
+        [expected.clone(), {
+            let mut by_v = expected;
+            by_v.sort_by_key(|row| row.split('|').nth(1).and_then(|v| v.parse::<i32>().ok()));
+            by_v
+        }]
+    );
+}
+
+#[test]
+fn a_snapshot_sees_the_same_rows_after_flushes_and_merges() {
+    let cluster = cluster();
+    let (mut writer, mut reader) = (cluster.connect(), cluster.connect());
+    create(&mut writer);
+    reader.run("BEGIN ISOLATION LEVEL REPEATABLE READ");
+    let before = both_ways(&mut reader);
+    reader.run(&format!("DECLARE rest CURSOR FOR {ALL}"));
+    assert_eq!(reader.rows("FETCH 1 FROM rest"), ["1|10"]);
+    writer.run("VACUUM t");
+    assert_eq!(both_ways(&mut reader), before, "after a flush of rows that it sees");
+    for round in 1..=6 {
+        writer.run(&format!(
+            "UPDATE t SET v = v + 1000 WHERE k = {round};
+             DELETE FROM t WHERE k = {round} + 10;
+             INSERT INTO t VALUES ({round} + 100, {round}), ({round} + 6, {round} + 2000)"
+        ));
+        writer.run("VACUUM t");
+        assert_eq!(both_ways(&mut reader), before, "after round {round}");
+        assert_eq!(reader.rows("SELECT v FROM t WHERE k = 1"), ["10"]);
+        assert_eq!(reader.rows(&format!("SELECT v FROM t WHERE k = {round} + 100")), [""; 0]);
+    }
+    assert_eq!(reader.rows("FETCH ALL FROM rest"), before[0][1..]);
+    reader.run("COMMIT");
+    let now = both_ways(&mut reader);
+    assert_eq!(now[0].len(), 22, "20, less 6 deleted, and 6 new ones and 2 of the deleted inserted");
+    writer.run("VACUUM t");
+    assert_eq!(writer.delta_rows_of("t"), 0, "no older snapshot is left");
+    assert_eq!(both_ways(&mut reader), now);
+}
+
+#[test]
+fn a_transaction_sees_its_own_row_and_not_that_which_a_flush_moved_after_its_snapshot() {
+    let cluster = cluster();
+    let (mut writer, mut vacuum) = (cluster.connect(), cluster.connect());
+    create(&mut vacuum);
+    writer.run("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT FROM t");
+    vacuum.flush("t");
+    writer.run("INSERT INTO t VALUES (15, 7); DELETE FROM t WHERE k = 16; UPDATE t SET v = 8 WHERE k = 17; INSERT INTO t VALUES (1, 9)");
+    assert_eq!(writer.rows("SELECT v FROM t WHERE k IN (1, 15, 16, 17) ORDER BY k"), ["9", "7", "8"]);
+    let [all, by_index] = both_ways(&mut writer);
+    assert_eq!(all.len(), 19);
+    assert_eq!(by_index[..3], ["15|7", "17|8", "1|9"]);
+    assert_eq!(by_index.len(), 19);
+    writer.run("COMMIT");
+    vacuum.flush("t");
+    assert_eq!(both_ways(&mut writer), [all, by_index]);
+}
+
+#[test]
+fn a_row_id_names_no_other_row_after_300_updates() {
+    let cluster = cluster();
+    let mut session = cluster.connect();
+    create(&mut session);
+    let first = session.value("SELECT ctid FROM t WHERE k = 11");
+    let in_segment = session.value("SELECT ctid FROM t WHERE k = 5");
+    assert_eq!(session.rows(&format!("SELECT k FROM t WHERE ctid = '{in_segment}'")), ["5"]);
+    let delta = session.value("SELECT 'pg_toast.cass_delta_' || 't'::regclass::oid");
+    for round in 1..=300 {
+        session.run(&format!("UPDATE t SET v = {round} + 5000 WHERE k = 11; INSERT INTO t VALUES (5, {round} + 6000)"));
+        match round % 50 {
+            0 => session.run(&format!("VACUUM {delta}")),
+            25 if round > 100 => session.run("VACUUM t"),
+            _ => {}
+        }
+    }
+    for ctid in [first, in_segment] {
+        assert_eq!(session.rows(&format!("SELECT k, v FROM t WHERE ctid = '{ctid}'")), [""; 0], "ctid {ctid}");
+    }
+    session.run("SET enable_seqscan = off; SET enable_bitmapscan = off");
+    let plan = session.rows("EXPLAIN (COSTS off) SELECT k, v FROM t WHERE v > 5000").join(" ");
+    assert!(plan.contains("Index Scan using t_v"), "{plan}");
+    assert_eq!(session.rows("SELECT k, v FROM t WHERE v > 5000 ORDER BY v"), ["11|5300", "5|6300"]);
+    assert_eq!(session.rows("SELECT k FROM t WHERE v IN (50, 110, 5001, 5299, 6299)"), [""; 0]);
+    let ids = session.rows("SELECT ctid FROM t");
+    for ctid in &ids {
+        assert_eq!(session.rows(&format!("SELECT ctid FROM t WHERE ctid = '{ctid}'")), [ctid.as_str()]);
+    }
+}
+
+#[test]
+fn what_was_rolled_back_is_not_there() {
+    let cluster = cluster();
+    let mut session = cluster.connect();
+    create(&mut session);
+    let before = both_ways(&mut session);
+    session.run(
+        "BEGIN; DELETE FROM t WHERE k < 15; SAVEPOINT s; INSERT INTO t VALUES (1, 1), (2, 2); ROLLBACK TO s;
+         TRUNCATE t; INSERT INTO t VALUES (3, 3); ROLLBACK",
+    );
+    assert_eq!(both_ways(&mut session), before);
+    session.run("VACUUM t");
+    assert_eq!(both_ways(&mut session), before);
+    session.run("BEGIN; TRUNCATE t; INSERT INTO t VALUES (3, 3); SAVEPOINT s; TRUNCATE t; ROLLBACK TO s; COMMIT");
+    assert_eq!(session.rows(ALL), ["3|3"]);
+    session.run("VACUUM t");
+    assert_eq!(both_ways(&mut session), [["3|3"], ["3|3"]]);
+}
