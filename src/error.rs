@@ -33,13 +33,7 @@ impl Report {
     /// A report with a five-character SQLSTATE, of digits and capital letters.
     pub fn new(sqlstate: &str, message: impl Into<String>) -> Self {
         let sqlstate = sqlstate.as_bytes().try_into().unwrap_or(*b"XX000");
-        Self {
-            sqlstate,
-            message: message.into(),
-            detail: None,
-            hint: None,
-            position: 0,
-        }
+        Self { sqlstate, message: message.into(), detail: None, hint: None, position: 0 }
     }
 
     /// Adds the DETAIL.
@@ -114,23 +108,14 @@ impl Report {
 
     /// The SQLSTATE as PostgreSQL keeps it: six bits a character (`MAKE_SQLSTATE`).
     fn packed_sqlstate(&self) -> i32 {
-        self.sqlstate.iter().rev().fold(0, |packed, byte| {
-            packed << 6 | i32::from(byte.wrapping_sub(b'0') & 0x3f)
-        })
+        self.sqlstate.iter().rev().fold(0, |packed, byte| packed << 6 | i32::from(byte.wrapping_sub(b'0') & 0x3f))
     }
 
     fn emit(self, level: PgLogLevel) {
         let text = |text: Option<&str>| text.map(to_c_string);
-        let (message, detail, hint) = (
-            to_c_string(&self.message),
-            text(self.detail.as_deref()),
-            text(self.hint.as_deref()),
-        );
-        let pointer = |text: &Option<CString>| {
-            text.as_ref()
-                .map_or(ptr::null(), |text| text.as_ptr())
-                .cast_mut()
-        };
+        let (message, detail, hint) =
+            (to_c_string(&self.message), text(self.detail.as_deref()), text(self.hint.as_deref()));
+        let pointer = |text: &Option<CString>| text.as_ref().map_or(ptr::null(), |text| text.as_ptr()).cast_mut();
         let mut data = pg_sys::ErrorData {
             elevel: level as i32,
             filename: c"error.rs".as_ptr(),
@@ -226,8 +211,7 @@ pub fn keeping_sqlstate<R>(call: impl FnOnce() -> R) -> R {
     match catch_unwind(AssertUnwindSafe(call)) {
         Ok(result) => result,
         Err(payload) => {
-            if let Some(CaughtError::PostgresError(report)) = payload.downcast_ref::<CaughtError>()
-            {
+            if let Some(CaughtError::PostgresError(report)) = payload.downcast_ref::<CaughtError>() {
                 if is_unfinished(report) {
                     UNFINISHED.with_borrow_mut(|last| {
                         if let Some(last) = last {
@@ -245,8 +229,7 @@ pub fn keeping_sqlstate<R>(call: impl FnOnce() -> R) -> R {
 /// Whether this is what pgrx has made of our last error.
 fn is_unfinished(report: &ErrorReportWithLevel) -> bool {
     UNFINISHED.with_borrow(|last| {
-        last.as_ref().is_some_and(|last| {
-            last.carried == report.sql_error_code() as i32 && last.message == report.message()
-        })
+        last.as_ref()
+            .is_some_and(|last| last.carried == report.sql_error_code() as i32 && last.message == report.message())
     })
 }

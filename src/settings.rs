@@ -35,8 +35,7 @@ pub enum OnRefusal {
     Log,
 }
 
-static ENFORCEMENT: GucSetting<Enforcement> =
-    GucSetting::<Enforcement>::new(Enforcement::PartitionKey);
+static ENFORCEMENT: GucSetting<Enforcement> = GucSetting::<Enforcement>::new(Enforcement::PartitionKey);
 static ON_REFUSAL: GucSetting<OnRefusal> = GucSetting::<OnRefusal>::new(OnRefusal::Error);
 static ALLOW_FILTERING: GucSetting<bool> = GucSetting::<bool>::new(false);
 

@@ -61,16 +61,8 @@ impl Cluster {
 
     /// A running cluster with settings of the test's own besides.
     pub fn with_settings(settings: &[(&str, &str)]) -> Self {
-        let mut cluster = Cluster {
-            folder: new_folder(),
-            postmaster: None,
-        };
-        output_of(
-            Command::new("cp")
-                .arg("-a")
-                .arg(initial_data())
-                .arg(cluster.data()),
-        );
+        let mut cluster = Cluster { folder: new_folder(), postmaster: None };
+        output_of(Command::new("cp").arg("-a").arg(initial_data()).arg(cluster.data()));
         cluster.configure(SETTINGS);
         cluster.configure(settings);
         cluster.start();
@@ -95,10 +87,7 @@ impl Cluster {
     /// Adds settings to `postgresql.conf`; they hold from the next start.
     pub fn configure(&self, settings: &[(&str, &str)]) {
         let path = self.data().join("postgresql.conf");
-        let mut file = OpenOptions::new()
-            .append(true)
-            .open(&path)
-            .unwrap_or_else(|e| panic!("{path:?}: {e}"));
+        let mut file = OpenOptions::new().append(true).open(&path).unwrap_or_else(|e| panic!("{path:?}: {e}"));
         for (name, value) in settings {
             writeln!(file, "{name} = '{value}'").unwrap_or_else(|e| panic!("{path:?}: {e}"));
         }
@@ -108,11 +97,7 @@ impl Cluster {
     pub fn start(&mut self) {
         assert!(self.postmaster.is_none(), "the server runs already");
         let path = self.log();
-        let log = OpenOptions::new()
-            .append(true)
-            .create(true)
-            .open(&path)
-            .unwrap_or_else(|e| panic!("{path:?}: {e}"));
+        let log = OpenOptions::new().append(true).create(true).open(&path).unwrap_or_else(|e| panic!("{path:?}: {e}"));
         let again = log.try_clone().unwrap_or_else(|e| panic!("{path:?}: {e}"));
         let mut start = command("postgres");
         start
@@ -131,11 +116,7 @@ impl Cluster {
     fn wait_until_ready(&mut self) {
         let deadline = Instant::now() + Duration::from_secs(60);
         while self.config("postgres").connect(NoTls).is_err() {
-            let ended = self
-                .postmaster
-                .as_mut()
-                .and_then(|child| child.try_wait().ok())
-                .flatten();
+            let ended = self.postmaster.as_mut().and_then(|child| child.try_wait().ok()).flatten();
             if ended.is_some() || Instant::now() > deadline {
                 panic!("the server does not start:\n{}", self.last_lines_of_log());
             }
@@ -151,9 +132,7 @@ impl Cluster {
                 Shutdown::Immediate => Signal::QUIT,
             };
             process::send(postmaster.id(), signal);
-            postmaster
-                .wait()
-                .unwrap_or_else(|e| panic!("waiting for the server: {e}"));
+            postmaster.wait().unwrap_or_else(|e| panic!("waiting for the server: {e}"));
         }
     }
 
@@ -161,9 +140,7 @@ impl Cluster {
     pub fn kill(&mut self) {
         if let Some(mut postmaster) = self.postmaster.take() {
             process::kill_server(postmaster.id());
-            postmaster
-                .wait()
-                .unwrap_or_else(|e| panic!("waiting for the server: {e}"));
+            postmaster.wait().unwrap_or_else(|e| panic!("waiting for the server: {e}"));
         }
     }
 
@@ -184,11 +161,7 @@ impl Cluster {
     /// How to connect to a database.
     pub fn config(&self, database: &str) -> Config {
         let mut config = Config::new();
-        config
-            .host_path(self.socket())
-            .port(PORT)
-            .user("postgres")
-            .dbname(database);
+        config.host_path(self.socket()).port(PORT).user("postgres").dbname(database);
         config
     }
 
@@ -208,10 +181,7 @@ impl Cluster {
     /// A command that runs a client program against this server, as `psql` or `pg_dump`.
     pub fn client(&self, name: &str) -> Command {
         let mut client = command(name);
-        client
-            .env("PGHOST", self.socket())
-            .env("PGPORT", PORT.to_string())
-            .env("PGUSER", "postgres");
+        client.env("PGHOST", self.socket()).env("PGPORT", PORT.to_string()).env("PGUSER", "postgres");
         client.env("PGDATABASE", "postgres").stdin(Stdio::null());
         client
     }
@@ -223,19 +193,10 @@ impl Cluster {
 
     /// A running standby that streams from this cluster.
     pub fn standby(&self) -> Cluster {
-        let mut standby = Cluster {
-            folder: new_folder(),
-            postmaster: None,
-        };
+        let mut standby = Cluster { folder: new_folder(), postmaster: None };
         output_of(
             self.client("pg_basebackup")
-                .args([
-                    "--write-recovery-conf",
-                    "--checkpoint=fast",
-                    "--wal-method=stream",
-                    "--no-sync",
-                    "--pgdata",
-                ])
+                .args(["--write-recovery-conf", "--checkpoint=fast", "--wal-method=stream", "--no-sync", "--pgdata"])
                 .arg(standby.data()),
         );
         standby.start();
@@ -281,26 +242,15 @@ fn new_folder() -> TempDir {
 fn initial_data() -> PathBuf {
     static MAKING: Mutex<()> = Mutex::new(());
     let _one_at_a_time = MAKING.lock().unwrap_or_else(PoisonError::into_inner);
-    let version = output_of(command("postgres").arg("--version"))
-        .replace(|c: char| !c.is_ascii_alphanumeric(), "-");
-    let test =
-        std::env::current_exe().unwrap_or_else(|error| panic!("the test's own path: {error}"));
-    let place = test
-        .ancestors()
-        .nth(2)
-        .unwrap_or(Path::new("/tmp"))
-        .join(format!("cluster-{version}"));
+    let version = output_of(command("postgres").arg("--version")).replace(|c: char| !c.is_ascii_alphanumeric(), "-");
+    let test = std::env::current_exe().unwrap_or_else(|error| panic!("the test's own path: {error}"));
+    let place = test.ancestors().nth(2).unwrap_or(Path::new("/tmp")).join(format!("cluster-{version}"));
     if !place.exists() {
         let folder = new_folder();
         let made = folder.path().join("data");
         output_of(
             command("initdb")
-                .args([
-                    "--username=postgres",
-                    "--auth=trust",
-                    "--data-checksums",
-                    "--no-sync",
-                ])
+                .args(["--username=postgres", "--auth=trust", "--data-checksums", "--no-sync"])
                 .args(["--encoding=UTF8", "--locale=C.UTF-8", "--pgdata"])
                 .arg(&made),
         );

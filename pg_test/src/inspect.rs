@@ -5,7 +5,9 @@ use crate::session::Session;
 impl Session {
     /// How many segments a table has.
     pub fn segments_of(&mut self, table: &str) -> u64 {
-        self.count(&format!("SELECT count(*) FROM cass_catalog.segment WHERE relation = '{table}'::regclass AND published"))
+        self.count(&format!(
+            "SELECT count(*) FROM cass_catalog.segment WHERE relation = '{table}'::regclass AND published"
+        ))
     }
 
     /// How many rows that this session sees wait in a table's delta, tombstones and locked rows' anchors included.

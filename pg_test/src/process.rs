@@ -11,8 +11,7 @@ pub const SERVER_USER: &str = "postgres";
 
 /// The path of a program of PostgreSQL: in the folder `CASS_PGBIN`, default `/usr/lib/postgresql/15/bin`.
 pub fn program(name: &str) -> PathBuf {
-    let folder =
-        std::env::var_os("CASS_PGBIN").unwrap_or_else(|| "/usr/lib/postgresql/15/bin".into());
+    let folder = std::env::var_os("CASS_PGBIN").unwrap_or_else(|| "/usr/lib/postgresql/15/bin".into());
     Path::new(&folder).join(name)
 }
 
@@ -24,16 +23,7 @@ fn runs_as_root() -> bool {
 pub fn command(name: &str) -> Command {
     let mut command = if runs_as_root() {
         let mut command = Command::new("setpriv");
-        command
-            .args([
-                "--reuid",
-                SERVER_USER,
-                "--regid",
-                SERVER_USER,
-                "--init-groups",
-                "--",
-            ])
-            .arg(program(name));
+        command.args(["--reuid", SERVER_USER, "--regid", SERVER_USER, "--init-groups", "--"]).arg(program(name));
         command
     } else {
         Command::new(program(name))
@@ -45,14 +35,8 @@ pub fn command(name: &str) -> Command {
 
 /// Runs a command to its end and returns its standard output. Panics if it fails.
 pub fn output_of(command: &mut Command) -> String {
-    let output = command
-        .output()
-        .unwrap_or_else(|error| panic!("{command:?}: {error}"));
-    assert!(
-        output.status.success(),
-        "{command:?} failed:\n{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
+    let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    assert!(output.status.success(), "{command:?} failed:\n{}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).unwrap_or_else(|error| panic!("{command:?}: {error}"))
 }
 
@@ -75,10 +59,7 @@ pub fn kill_server(postmaster: u32) {
     }
     let deadline = Instant::now() + Duration::from_secs(30);
     while children.iter().any(|child| is_alive(*child)) {
-        assert!(
-            Instant::now() < deadline,
-            "processes of a killed server are still there"
-        );
+        assert!(Instant::now() < deadline, "processes of a killed server are still there");
         std::thread::sleep(Duration::from_millis(5));
     }
 }

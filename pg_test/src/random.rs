@@ -6,10 +6,7 @@ pub struct Random(u64);
 impl Random {
     /// The generator of a seed: `CASS_TEST_SEED` if that is set, else `default`. The seed is printed.
     pub fn seeded(default: u64) -> Self {
-        let seed = std::env::var("CASS_TEST_SEED")
-            .ok()
-            .and_then(|text| text.parse().ok())
-            .unwrap_or(default);
+        let seed = std::env::var("CASS_TEST_SEED").ok().and_then(|text| text.parse().ok()).unwrap_or(default);
         println!("CASS_TEST_SEED={seed}");
         Random(seed)
     }

@@ -36,8 +36,7 @@ impl Session {
             match message {
                 SimpleQueryMessage::RowDescription(_) => rows.clear(),
                 SimpleQueryMessage::Row(row) => {
-                    let columns: Vec<&str> =
-                        (0..row.len()).map(|i| row.get(i).unwrap_or("∅")).collect();
+                    let columns: Vec<&str> = (0..row.len()).map(|i| row.get(i).unwrap_or("∅")).collect();
                     rows.push(columns.join("|"));
                 }
                 _ => {}
@@ -48,8 +47,7 @@ impl Session {
 
     /// Runs statements and returns their rows. Panics if one fails.
     pub fn rows(&mut self, sql: &str) -> Vec<String> {
-        self.try_rows(sql)
-            .unwrap_or_else(|error| panic!("{sql}\n{}", describe(&error)))
+        self.try_rows(sql).unwrap_or_else(|error| panic!("{sql}\n{}", describe(&error)))
     }
 
     /// Runs statements. Panics if one fails.
@@ -77,18 +75,14 @@ impl Session {
         let mut writer = self.client.copy_in(&format!("COPY {table} FROM STDIN"))?;
         if let Err(error) = writer.write_all(lines.as_bytes()) {
             // What ended the COPY, if the server said so, comes with its end.
-            return Err(writer
-                .finish()
-                .err()
-                .unwrap_or_else(|| panic!("COPY {table}: {error}")));
+            return Err(writer.finish().err().unwrap_or_else(|| panic!("COPY {table}: {error}")));
         }
         writer.finish()
     }
 
     /// COPY table FROM STDIN. Panics if it fails.
     pub fn copy(&mut self, table: &str, lines: &str) -> u64 {
-        self.try_copy(table, lines)
-            .unwrap_or_else(|error| panic!("COPY {table}: {}", describe(&error)))
+        self.try_copy(table, lines).unwrap_or_else(|error| panic!("COPY {table}: {}", describe(&error)))
     }
 
     /// Runs statements in a thread of their own.
@@ -100,11 +94,7 @@ impl Session {
             let result = self.try_rows(&sql).map_err(|error| describe(&error));
             (self, result)
         });
-        Background {
-            thread,
-            process,
-            cancel,
-        }
+        Background { thread, process, cancel }
     }
 }
 
@@ -118,15 +108,10 @@ pub struct Background {
 impl Background {
     /// Waits until the statement waits for a lock. Panics if it ends instead.
     pub fn wait_until_blocked(&self, observer: &mut Session) {
-        let waits = format!(
-            "SELECT count(*) FROM pg_stat_activity WHERE pid = {} AND wait_event_type = 'Lock'",
-            self.process
-        );
+        let waits =
+            format!("SELECT count(*) FROM pg_stat_activity WHERE pid = {} AND wait_event_type = 'Lock'", self.process);
         wait_until("the statement waits for a lock", || {
-            assert!(
-                !self.thread.is_finished(),
-                "the statement has ended without waiting for a lock"
-            );
+            assert!(!self.thread.is_finished(), "the statement has ended without waiting for a lock");
             observer.value(&waits) == "1"
         });
     }
@@ -138,16 +123,12 @@ impl Background {
 
     /// Cancels the statement.
     pub fn cancel(&self) {
-        self.cancel
-            .cancel_query(NoTls)
-            .unwrap_or_else(|error| panic!("cancel: {error}"));
+        self.cancel.cancel_query(NoTls).unwrap_or_else(|error| panic!("cancel: {error}"));
     }
 
     /// Waits for the end; the session, and the rows or the error (SQLSTATE and message).
     pub fn join(self) -> (Session, Result<Vec<String>, String>) {
-        self.thread
-            .join()
-            .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        self.thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     }
 
     /// Waits for the end; the session and the rows. Panics if a statement failed.
@@ -160,10 +141,7 @@ impl Background {
 fn describe(error: &postgres::Error) -> String {
     match error.as_db_error() {
         Some(error) => {
-            let detail = error
-                .detail()
-                .map(|detail| format!("\nDETAIL: {detail}"))
-                .unwrap_or_default();
+            let detail = error.detail().map(|detail| format!("\nDETAIL: {detail}")).unwrap_or_default();
             format!("{} {}{detail}", error.code().code(), error.message())
         }
         None => error.to_string(),
@@ -174,10 +152,7 @@ fn describe(error: &postgres::Error) -> String {
 pub fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
     let deadline = Instant::now() + Duration::from_secs(30);
     while !holds() {
-        assert!(
-            Instant::now() < deadline,
-            "30 seconds later, not yet: {what}"
-        );
+        assert!(Instant::now() < deadline, "30 seconds later, not yet: {what}");
         std::thread::sleep(Duration::from_millis(10));
     }
 }

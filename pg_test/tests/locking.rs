@@ -139,7 +139,8 @@ fn a_condition_is_tested_again_on_the_row_that_was_waited_for() {
         // The first cannot match before it has waited: its condition is false in its snapshot.
         waiting[1..].iter().for_each(|(statement, _)| statement.wait_until_blocked(observer));
         first.run("COMMIT");
-        let results: Vec<_> = waiting.into_iter().map(|(statement, expected)| (statement.finish().1, expected)).collect();
+        let results: Vec<_> =
+            waiting.into_iter().map(|(statement, expected)| (statement.finish().1, expected)).collect();
         assert_eq!(results[0].0, [""; 0], "its condition is false in its snapshot");
         for (rows, expected) in &results[1..] {
             assert_eq!(rows, expected);

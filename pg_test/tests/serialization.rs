@@ -9,7 +9,9 @@ fn cluster() -> Cluster {
 
 /// A counter (1, 0) in a segment.
 fn create_counter(session: &mut Session) {
-    session.run("CREATE TABLE counter (k int PRIMARY KEY, n int, word text) USING cass; INSERT INTO counter VALUES (1, 0, 'x')");
+    session.run(
+        "CREATE TABLE counter (k int PRIMARY KEY, n int, word text) USING cass; INSERT INTO counter VALUES (1, 0, 'x')",
+    );
     session.flush("counter");
     assert_eq!(session.segments_of("counter"), 1);
 }

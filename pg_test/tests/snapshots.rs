@@ -52,11 +52,14 @@ fn rows_that_vacuum_publishes_survive_readers_that_meet_them_in_progress() {
     blocker.run("COMMIT");
     vacuum.finish();
     assert_eq!(reader.delta_rows_of("t"), 0);
-    assert_eq!(both_ways(&mut reader), [expected.clone(), {
-        let mut by_v = expected;
-        by_v.sort_by_key(|row| row.split('|').nth(1).and_then(|v| v.parse::<i32>().ok()));
-        by_v
-    }]);
+    assert_eq!(
+        both_ways(&mut reader),
+        [expected.clone(), {
+            let mut by_v = expected;
+            by_v.sort_by_key(|row| row.split('|').nth(1).and_then(|v| v.parse::<i32>().ok()));
+            by_v
+        }]
+    );
 }
 
 #[test]

@@ -21,21 +21,15 @@ mod tests {
         ))
     }
 
-    const WHOLE: &str =
-        "cass_key (a, b, c DESC) WITH (partition_key='a, b', clustering_order='c DESC')";
+    const WHOLE: &str = "cass_key (a, b, c DESC) WITH (partition_key='a, b', clustering_order='c DESC')";
 
     #[pg_test]
     fn a_table_level_key_is_cass_key_and_carries_the_options() {
         own_schema();
-        run(
-            "CREATE TABLE t (a int, b int, c int, d int, PRIMARY KEY (a, b, c)) USING cass \
-             WITH (partition_key = 'a, b', clustering_order = 'c DESC', fillfactor = 70)",
-        );
+        run("CREATE TABLE t (a int, b int, c int, d int, PRIMARY KEY (a, b, c)) USING cass \
+             WITH (partition_key = 'a, b', clustering_order = 'c DESC', fillfactor = 70)");
         assert_eq!(key_of("t"), WHOLE);
-        assert_eq!(
-            text("SELECT reloptions::text FROM pg_class WHERE oid = 't'::regclass"),
-            "{fillfactor=70}"
-        );
+        assert_eq!(text("SELECT reloptions::text FROM pg_class WHERE oid = 't'::regclass"), "{fillfactor=70}");
     }
 
     #[pg_test]
@@ -48,10 +42,8 @@ mod tests {
     #[pg_test]
     fn options_in_the_constraint_do_the_same_as_options_of_the_table() {
         own_schema();
-        run(
-            "CREATE TABLE t (a int, b int, c int, PRIMARY KEY (a, b, c) \
-             WITH (partition_key = 'a, b', clustering_order = 'c desc')) USING cass",
-        );
+        run("CREATE TABLE t (a int, b int, c int, PRIMARY KEY (a, b, c) \
+             WITH (partition_key = 'a, b', clustering_order = 'c desc')) USING cass");
         assert_eq!(key_of("t"), WHOLE);
     }
 
@@ -68,10 +60,8 @@ mod tests {
     #[pg_test]
     fn column_names_in_options_are_sql_identifiers() {
         own_schema();
-        run(
-            r#"CREATE TABLE t ("A,""b" int, "B" int, c int, PRIMARY KEY ("A,""b", "B", c)) USING cass
-               WITH (partition_key = '"A,""b" , "B"', clustering_order = 'C DESC')"#,
-        );
+        run(r#"CREATE TABLE t ("A,""b" int, "B" int, c int, PRIMARY KEY ("A,""b", "B", c)) USING cass
+               WITH (partition_key = '"A,""b" , "B"', clustering_order = 'C DESC')"#);
         assert_eq!(
             text("SELECT array_to_string(reloptions, ';') FROM pg_class WHERE oid = 't_pkey'::regclass"),
             r#"partition_key="A,""b", "B";clustering_order=c DESC"#
@@ -89,14 +79,10 @@ mod tests {
     #[pg_test]
     fn a_restored_dump_gets_its_key_after_its_rows() {
         own_schema();
-        run(
-            "SET LOCAL default_table_access_method = cass; SET LOCAL client_min_messages = warning",
-        );
+        run("SET LOCAL default_table_access_method = cass; SET LOCAL client_min_messages = warning");
         run("CREATE TABLE t (a integer NOT NULL, b integer NOT NULL, c integer NOT NULL)");
-        run(
-            "ALTER TABLE ONLY t ADD CONSTRAINT t_pkey PRIMARY KEY (a, b, c) \
-             WITH (partition_key='a, b', clustering_order='c DESC')",
-        );
+        run("ALTER TABLE ONLY t ADD CONSTRAINT t_pkey PRIMARY KEY (a, b, c) \
+             WITH (partition_key='a, b', clustering_order='c DESC')");
         assert_eq!(key_of("t"), WHOLE);
     }
 
@@ -146,10 +132,7 @@ mod tests {
         own_schema();
         run("CREATE TABLE t (a int GENERATED ALWAYS AS IDENTITY, v int NOT NULL, \
              g int GENERATED ALWAYS AS (v * 2) STORED, PRIMARY KEY (a, g)) USING cass WITH (clustering_order = 'g DESC')");
-        assert_eq!(
-            key_of("t"),
-            "cass_key (a, g DESC) WITH (partition_key=a, clustering_order='g DESC')"
-        );
+        assert_eq!(key_of("t"), "cass_key (a, g DESC) WITH (partition_key=a, clustering_order='g DESC')");
     }
 
     #[pg_test]
@@ -209,10 +192,7 @@ mod tests {
         own_schema();
         run("CREATE TABLE h (a int, b int, PRIMARY KEY (a, b) WITH (fillfactor = 70))");
         run("CREATE TABLE t (LIKE h INCLUDING ALL) USING cass");
-        assert_eq!(
-            key_of("t"),
-            "cass_key (a, b) WITH (partition_key=a, clustering_order='b ASC')"
-        );
+        assert_eq!(key_of("t"), "cass_key (a, b) WITH (partition_key=a, clustering_order='b ASC')");
         run("CREATE TABLE u (LIKE h INCLUDING ALL) USING cass WITH (partition_key = 'a, b')");
         assert_eq!(key_of("u"), "cass_key (a, b) WITH (partition_key='a, b')");
     }
@@ -222,26 +202,18 @@ mod tests {
         own_schema();
         run("CREATE TABLE t (a int, b int, PRIMARY KEY (a, b)) USING cass WITH (clustering_order = 'b DESC')");
         run("CREATE TABLE h (LIKE t INCLUDING ALL)");
-        assert_eq!(
-            (access_method("h"), key_of("h")),
-            ("heap".into(), "btree (a, b)".into())
-        );
+        assert_eq!((access_method("h"), key_of("h")), ("heap".into(), "btree (a, b)".into()));
     }
 
     #[pg_test]
     fn like_a_cass_table_copies_key_and_options_to_a_cass_table() {
         own_schema();
-        run(
-            "CREATE TABLE t (a int, b int, c int, PRIMARY KEY (a, b, c)) USING cass \
-             WITH (partition_key = 'a, b', clustering_order = 'c DESC')",
-        );
+        run("CREATE TABLE t (a int, b int, c int, PRIMARY KEY (a, b, c)) USING cass \
+             WITH (partition_key = 'a, b', clustering_order = 'c DESC')");
         run("CREATE TABLE u (LIKE t INCLUDING INDEXES) USING cass");
         assert_eq!(key_of("u"), WHOLE);
         run("CREATE TABLE v (LIKE t INCLUDING INDEXES) USING cass WITH (partition_key = 'a')");
-        assert_eq!(
-            key_of("v"),
-            "cass_key (a, b, c) WITH (partition_key=a, clustering_order='b ASC, c ASC')"
-        );
+        assert_eq!(key_of("v"), "cass_key (a, b, c) WITH (partition_key=a, clustering_order='b ASC, c ASC')");
     }
 
     #[pg_test]
@@ -249,10 +221,7 @@ mod tests {
         own_schema();
         run("CREATE TABLE t USING cass AS SELECT 1 AS a, 2 AS b");
         assert_eq!(access_method("t"), "cass");
-        assert_eq!(
-            value::<i64>("SELECT count(*) FROM pg_index WHERE indrelid = 't'::regclass"),
-            Some(0)
-        );
+        assert_eq!(value::<i64>("SELECT count(*) FROM pg_index WHERE indrelid = 't'::regclass"), Some(0));
     }
 
     #[pg_test]
@@ -269,17 +238,11 @@ mod tests {
         let kept = "SELECT concat_ws(';', c.conname, i.indisreplident, obj_description(c.oid, 'pg_constraint'), \
                     obj_description(i.indexrelid, 'pg_class')) FROM pg_constraint c JOIN pg_index i ON i.indexrelid = c.conindid \
                     WHERE c.conrelid = 't'::regclass AND c.contype = 'p'";
-        assert_eq!(
-            (access_method("t"), key_of("t")),
-            ("cass".into(), WHOLE.into())
-        );
+        assert_eq!((access_method("t"), key_of("t")), ("cass".into(), WHOLE.into()));
         assert_eq!(text(kept), "k;t;of the constraint;of the index");
         assert_eq!(text(rows), before);
         run("ALTER TABLE t SET ACCESS METHOD heap");
-        assert_eq!(
-            (access_method("t"), key_of("t")),
-            ("heap".into(), "btree (a, b, c)".into())
-        );
+        assert_eq!((access_method("t"), key_of("t")), ("heap".into(), "btree (a, b, c)".into()));
         assert_eq!(text(rows), before);
         assert_eq!(text(kept), "k;t;of the constraint;of the index");
     }
@@ -290,10 +253,7 @@ mod tests {
         run("CREATE TABLE t (a int, b int, CONSTRAINT old PRIMARY KEY (a))");
         run("ALTER TABLE t DROP CONSTRAINT old, ADD CONSTRAINT new PRIMARY KEY (b, a), SET ACCESS METHOD cass, \
              SET (clustering_order = 'a DESC')");
-        assert_eq!(
-            key_of("t"),
-            "cass_key (b, a DESC) WITH (partition_key=b, clustering_order='a DESC')"
-        );
+        assert_eq!(key_of("t"), "cass_key (b, a DESC) WITH (partition_key=b, clustering_order='a DESC')");
     }
 
     #[pg_test]
@@ -303,19 +263,14 @@ mod tests {
         run("ALTER TABLE t SET ACCESS METHOD cass");
         assert_eq!(access_method("t"), "cass");
         run("ALTER TABLE t SET ACCESS METHOD heap, ADD PRIMARY KEY (a)");
-        assert_eq!(
-            (access_method("t"), key_of("t")),
-            ("heap".into(), "btree (a)".into())
-        );
+        assert_eq!((access_method("t"), key_of("t")), ("heap".into(), "btree (a)".into()));
     }
 
     #[pg_test]
     fn renaming_a_column_renames_it_in_the_options() {
         own_schema();
-        run(
-            "CREATE TABLE t (a int, b int, c int, PRIMARY KEY (a, b, c)) USING cass \
-             WITH (partition_key = 'a, b', clustering_order = 'c DESC')",
-        );
+        run("CREATE TABLE t (a int, b int, c int, PRIMARY KEY (a, b, c)) USING cass \
+             WITH (partition_key = 'a, b', clustering_order = 'c DESC')");
         run(r#"ALTER TABLE t RENAME COLUMN b TO "B b""#);
         run("ALTER TABLE t RENAME COLUMN c TO ts");
         assert_eq!(
@@ -330,10 +285,7 @@ mod tests {
         run("CREATE TYPE r AS (a int, b int)");
         run("CREATE TABLE t OF r (PRIMARY KEY (a, b)) USING cass WITH (clustering_order = 'b DESC')");
         run("ALTER TYPE r RENAME ATTRIBUTE a TO x CASCADE");
-        assert_eq!(
-            key_of("t"),
-            "cass_key (x, b DESC) WITH (partition_key=x, clustering_order='b DESC')"
-        );
+        assert_eq!(key_of("t"), "cass_key (x, b DESC) WITH (partition_key=x, clustering_order='b DESC')");
     }
 
     #[pg_test]
@@ -341,25 +293,16 @@ mod tests {
         own_schema();
         run("CREATE TABLE t (a int PRIMARY KEY) USING cass");
         run("ALTER TABLE t SET (insert = 'row', compaction = 'unified', autovacuum_enabled = false)");
-        assert_eq!(
-            key_of("t"),
-            "cass_key (a) WITH (partition_key=a, insert='row', compaction=unified)"
-        );
+        assert_eq!(key_of("t"), "cass_key (a) WITH (partition_key=a, insert='row', compaction=unified)");
         assert_eq!(
             text("SELECT reloptions::text FROM pg_class WHERE oid = 't'::regclass"),
             "{autovacuum_enabled=false}"
         );
         run("ALTER TABLE t RESET (insert, autovacuum_enabled)");
-        assert_eq!(
-            key_of("t"),
-            "cass_key (a) WITH (partition_key=a, compaction=unified)"
-        );
+        assert_eq!(key_of("t"), "cass_key (a) WITH (partition_key=a, compaction=unified)");
         run("ALTER TABLE t SET (partition_key = 'A')");
         run("ALTER INDEX t_pkey SET (insert = 'cells')");
-        assert_eq!(
-            value::<bool>("SELECT reloptions IS NULL FROM pg_class WHERE oid = 't'::regclass"),
-            Some(true)
-        );
+        assert_eq!(value::<bool>("SELECT reloptions IS NULL FROM pg_class WHERE oid = 't'::regclass"), Some(true));
     }
 
     #[pg_test]
@@ -379,10 +322,7 @@ mod tests {
         own_schema();
         run("CREATE TABLE t (a int, b int, PRIMARY KEY (a, b)) USING cass WITH (clustering_order = 'b DESC')");
         run("REINDEX TABLE t; REINDEX INDEX t_pkey");
-        assert_eq!(
-            key_of("t"),
-            "cass_key (a, b DESC) WITH (partition_key=a, clustering_order='b DESC')"
-        );
+        assert_eq!(key_of("t"), "cass_key (a, b DESC) WITH (partition_key=a, clustering_order='b DESC')");
     }
 
     #[pg_test]
@@ -420,10 +360,7 @@ mod tests {
                 .unwrap_or_default()
         };
         let removed = plan("SELECT h.a FROM h LEFT JOIN t ON t.a = h.a");
-        assert!(
-            !removed.contains("\"t\""),
-            "the left join to a unique key is removed: {removed}"
-        );
+        assert!(!removed.contains("\"t\""), "the left join to a unique key is removed: {removed}");
         let scanned = plan("SELECT * FROM t WHERE a = 1");
         assert!(!scanned.contains("t_pkey"), "{scanned}");
     }

@@ -38,67 +38,26 @@ mod tests {
         let create = |option: &str| {
             format!("CREATE TABLE t (a int, b int, c int, v int, PRIMARY KEY (a, b, c)) USING cass WITH (clustering_order = '{option}')")
         };
-        refused(
-            &create("v DESC"),
-            "42P16",
-            "which is not a clustering column|The clustering columns are (b, c).",
-        );
+        refused(&create("v DESC"), "42P16", "which is not a clustering column|The clustering columns are (b, c).");
         refused(&create("a DESC"), "42P16", "which is in the partition key");
-        refused(
-            &create("c DESC, b DESC"),
-            "42P16",
-            "does not follow the order of the primary key",
-        );
-        refused(
-            &create("b DESC, b ASC"),
-            "42P16",
-            "does not follow the order of the primary key",
-        );
-        refused(
-            &create("b upwards"),
-            "22023",
-            "\"upwards\" follows column \"b\"",
-        );
+        refused(&create("c DESC, b DESC"), "42P16", "does not follow the order of the primary key");
+        refused(&create("b DESC, b ASC"), "42P16", "does not follow the order of the primary key");
+        refused(&create("b upwards"), "22023", "\"upwards\" follows column \"b\"");
     }
 
     #[pg_test]
     fn unknown_options_and_values_are_refused() {
         own_schema();
-        let create =
-            |option: &str| format!("CREATE TABLE t (a int PRIMARY KEY) USING cass WITH ({option})");
-        refused(
-            &create("partition_kee = 'a'"),
-            "22023",
-            "unrecognized parameter \"partition_kee\"",
-        );
+        let create = |option: &str| format!("CREATE TABLE t (a int PRIMARY KEY) USING cass WITH ({option})");
+        refused(&create("partition_kee = 'a'"), "22023", "unrecognized parameter \"partition_kee\"");
         refused(&create("compaction = 'none'"), "22023", "compaction");
-        refused(
-            &create("compaction = 'leveled'"),
-            "0A000",
-            "not supported yet",
-        );
+        refused(&create("compaction = 'leveled'"), "0A000", "not supported yet");
         refused(&create("insert = 'columns'"), "22023", "insert");
-        refused(
-            &create("default_time_to_live = 60"),
-            "0A000",
-            "not supported yet",
-        );
-        refused(
-            "CREATE TABLE t (a int, PRIMARY KEY (a) WITH (fillfactor = 70)) USING cass",
-            "22023",
-            "fillfactor",
-        );
+        refused(&create("default_time_to_live = 60"), "0A000", "not supported yet");
+        refused("CREATE TABLE t (a int, PRIMARY KEY (a) WITH (fillfactor = 70)) USING cass", "22023", "fillfactor");
         run("CREATE TABLE t (a int PRIMARY KEY) USING cass");
-        refused(
-            "ALTER TABLE t SET (no_such = 1)",
-            "22023",
-            "unrecognized parameter \"no_such\"",
-        );
-        refused(
-            "ALTER INDEX t_pkey SET (no_such = 1)",
-            "22023",
-            "unrecognized parameter \"no_such\"",
-        );
+        refused("ALTER TABLE t SET (no_such = 1)", "22023", "unrecognized parameter \"no_such\"");
+        refused("ALTER INDEX t_pkey SET (no_such = 1)", "22023", "unrecognized parameter \"no_such\"");
     }
 
     #[pg_test]
@@ -115,71 +74,36 @@ mod tests {
     fn options_without_a_primary_key_are_refused() {
         own_schema();
         let words = "option \"partition_key\" needs a primary key";
-        refused(
-            "CREATE TABLE t (a int) USING cass WITH (partition_key = 'a')",
-            "42P16",
-            words,
-        );
-        refused(
-            "CREATE TABLE t USING cass WITH (partition_key = 'a') AS SELECT 1 AS a",
-            "42P16",
-            words,
-        );
+        refused("CREATE TABLE t (a int) USING cass WITH (partition_key = 'a')", "42P16", words);
+        refused("CREATE TABLE t USING cass WITH (partition_key = 'a') AS SELECT 1 AS a", "42P16", words);
         run("CREATE TABLE h (a int); CREATE TABLE t (a int) USING cass");
-        refused(
-            "CREATE TABLE u (LIKE h INCLUDING ALL) USING cass WITH (partition_key = 'a')",
-            "42P16",
-            words,
-        );
+        refused("CREATE TABLE u (LIKE h INCLUDING ALL) USING cass WITH (partition_key = 'a')", "42P16", words);
         refused("ALTER TABLE t SET (partition_key = 'a')", "42P16", words);
-        refused(
-            "ALTER TABLE h SET ACCESS METHOD cass, SET (partition_key = 'a')",
-            "42P16",
-            words,
-        );
+        refused("ALTER TABLE h SET ACCESS METHOD cass, SET (partition_key = 'a')", "42P16", words);
     }
 
     #[pg_test]
     fn types_without_bytes_of_their_order_are_refused_in_a_key() {
         own_schema();
         run("CREATE TYPE colour AS ENUM ('red'); CREATE TABLE u (b int) USING cass; CREATE TABLE h (a json[], b int)");
-        for key_type in [
-            "jsonb", "json", "int[]", "interval", "cidr", "char(3)", "oid", "point", "colour",
-            "money",
-        ] {
+        for key_type in ["jsonb", "json", "int[]", "interval", "cidr", "char(3)", "oid", "point", "colour", "money"] {
             refused(
                 &format!("CREATE TABLE t (a {key_type}, PRIMARY KEY (a)) USING cass"),
                 "0A000",
                 "cannot be in the primary key of a cass table",
             );
         }
-        refused(
-            "ALTER TABLE u ADD COLUMN a interval PRIMARY KEY",
-            "0A000",
-            "of type interval cannot",
-        );
+        refused("ALTER TABLE u ADD COLUMN a interval PRIMARY KEY", "0A000", "of type interval cannot");
         run("ALTER TABLE u ADD COLUMN c interval");
-        refused(
-            "ALTER TABLE u ADD PRIMARY KEY (b, c)",
-            "0A000",
-            "of type interval cannot",
-        );
+        refused("ALTER TABLE u ADD PRIMARY KEY (b, c)", "0A000", "of type interval cannot");
         run("CREATE TABLE i (a interval PRIMARY KEY)");
-        refused(
-            "ALTER TABLE i SET ACCESS METHOD cass",
-            "0A000",
-            "of type interval cannot",
-        );
+        refused("ALTER TABLE i SET ACCESS METHOD cass", "0A000", "of type interval cannot");
     }
 
     #[pg_test]
     fn columns_whose_equality_is_wider_than_their_bytes_are_refused() {
         own_schema();
-        refused(
-            "CREATE TABLE t (a numeric PRIMARY KEY) USING cass",
-            "0A000",
-            "has no precision and scale",
-        );
+        refused("CREATE TABLE t (a numeric PRIMARY KEY) USING cass", "0A000", "has no precision and scale");
         run("CREATE TABLE n (a int, b numeric, PRIMARY KEY (a, b)) USING cass");
         run("CREATE COLLATION loose (provider = icu, locale = 'und', deterministic = false)");
         refused(
@@ -197,28 +121,12 @@ mod tests {
             "CREATE TABLE h (a int PRIMARY KEY DEFERRABLE); CREATE TABLE i (a int, b int, PRIMARY KEY (a) INCLUDE (b))",
         );
         let deferrable = "cannot be deferrable";
-        refused(
-            "CREATE TABLE t (a int PRIMARY KEY DEFERRABLE) USING cass",
-            "0A000",
-            deferrable,
-        );
-        refused(
-            "ALTER TABLE u ADD PRIMARY KEY (a) DEFERRABLE",
-            "0A000",
-            deferrable,
-        );
+        refused("CREATE TABLE t (a int PRIMARY KEY DEFERRABLE) USING cass", "0A000", deferrable);
+        refused("ALTER TABLE u ADD PRIMARY KEY (a) DEFERRABLE", "0A000", deferrable);
         refused("ALTER TABLE h SET ACCESS METHOD cass", "0A000", deferrable);
         let including = "cannot include other columns";
-        refused(
-            "CREATE TABLE t (a int, b int, PRIMARY KEY (a) INCLUDE (b)) USING cass",
-            "0A000",
-            including,
-        );
-        refused(
-            "ALTER TABLE u ADD PRIMARY KEY (a) INCLUDE (b)",
-            "0A000",
-            including,
-        );
+        refused("CREATE TABLE t (a int, b int, PRIMARY KEY (a) INCLUDE (b)) USING cass", "0A000", including);
+        refused("ALTER TABLE u ADD PRIMARY KEY (a) INCLUDE (b)", "0A000", including);
         refused("ALTER TABLE i SET ACCESS METHOD cass", "0A000", including);
     }
 
@@ -226,11 +134,7 @@ mod tests {
     fn a_key_made_from_an_index_is_refused() {
         own_schema();
         run("CREATE TABLE t (a int NOT NULL) USING cass; CREATE UNIQUE INDEX i ON t (a)");
-        refused(
-            "ALTER TABLE t ADD PRIMARY KEY USING INDEX i",
-            "0A000",
-            "cannot be made from an existing index",
-        );
+        refused("ALTER TABLE t ADD PRIMARY KEY USING INDEX i", "0A000", "cannot be made from an existing index");
     }
 
     #[pg_test]
@@ -243,11 +147,7 @@ mod tests {
             "ALTER TABLE h ADD EXCLUDE USING cass_key (a WITH =)",
             "CREATE UNIQUE INDEX ON t USING cass_key (b)",
         ] {
-            refused(
-                statement,
-                "0A000",
-                "access method cass_key is for primary keys of cass tables only",
-            );
+            refused(statement, "0A000", "access method cass_key is for primary keys of cass tables only");
         }
     }
 
@@ -257,21 +157,9 @@ mod tests {
         run("CREATE TABLE t (a int, b int, PRIMARY KEY (a)) USING cass");
         let words = "cannot drop the primary key of table \"t\"";
         refused("ALTER TABLE t DROP CONSTRAINT t_pkey", "0A000", words);
-        refused(
-            "ALTER TABLE t DROP CONSTRAINT t_pkey, ADD PRIMARY KEY (b)",
-            "0A000",
-            words,
-        );
-        refused(
-            "ALTER TABLE t SET ACCESS METHOD heap, DROP CONSTRAINT t_pkey",
-            "0A000",
-            words,
-        );
-        refused(
-            "DROP INDEX t_pkey",
-            "2BP01",
-            "constraint t_pkey on table t requires it",
-        );
+        refused("ALTER TABLE t DROP CONSTRAINT t_pkey, ADD PRIMARY KEY (b)", "0A000", words);
+        refused("ALTER TABLE t SET ACCESS METHOD heap, DROP CONSTRAINT t_pkey", "0A000", words);
+        refused("DROP INDEX t_pkey", "2BP01", "constraint t_pkey on table t requires it");
     }
 
     #[pg_test]
@@ -279,16 +167,8 @@ mod tests {
         own_schema();
         run("CREATE SCHEMA doomed; CREATE DOMAIN doomed.d AS int; CREATE TYPE r AS (a int, b int)");
         run("CREATE TABLE t (a doomed.d PRIMARY KEY, b int) USING cass; CREATE TABLE u OF r (PRIMARY KEY (a)) USING cass");
-        refused(
-            "ALTER TABLE t DROP COLUMN a",
-            "0A000",
-            "cannot drop column \"a\"",
-        );
-        refused(
-            "ALTER TABLE t DROP COLUMN a CASCADE",
-            "0A000",
-            "cannot drop column \"a\"",
-        );
+        refused("ALTER TABLE t DROP COLUMN a", "0A000", "cannot drop column \"a\"");
+        refused("ALTER TABLE t DROP COLUMN a CASCADE", "0A000", "cannot drop column \"a\"");
         let words = "cannot drop the primary key of table";
         refused("DROP DOMAIN doomed.d CASCADE", "0A000", words);
         refused("DROP SCHEMA doomed CASCADE", "0A000", words);
@@ -303,14 +183,8 @@ mod tests {
         run("CREATE TABLE t (a int PRIMARY KEY, b int) USING cass; CREATE TABLE u OF r (PRIMARY KEY (a)) USING cass");
         let words = "cannot change the type of column \"a\"";
         refused("ALTER TABLE t ALTER a TYPE bigint", "0A000", words);
-        refused(
-            "ALTER TYPE r ALTER ATTRIBUTE a TYPE bigint CASCADE",
-            "0A000",
-            words,
-        );
-        run(
-            "ALTER TABLE t ALTER b TYPE bigint; ALTER TYPE r ALTER ATTRIBUTE b TYPE bigint CASCADE",
-        );
+        refused("ALTER TYPE r ALTER ATTRIBUTE a TYPE bigint CASCADE", "0A000", words);
+        run("ALTER TABLE t ALTER b TYPE bigint; ALTER TYPE r ALTER ATTRIBUTE b TYPE bigint CASCADE");
     }
 
     #[pg_test]
@@ -333,26 +207,10 @@ mod tests {
     fn unlogged_is_refused() {
         own_schema();
         run("CREATE TABLE t (a int PRIMARY KEY) USING cass; CREATE UNLOGGED TABLE h (a int PRIMARY KEY)");
-        refused(
-            "CREATE UNLOGGED TABLE u (a int PRIMARY KEY) USING cass",
-            "0A000",
-            "\"u\" cannot be unlogged",
-        );
-        refused(
-            "CREATE UNLOGGED TABLE u USING cass AS SELECT 1 AS a",
-            "0A000",
-            "\"u\" cannot be unlogged",
-        );
-        refused(
-            "ALTER TABLE t SET UNLOGGED",
-            "0A000",
-            "\"t\" cannot be unlogged",
-        );
-        refused(
-            "ALTER TABLE h SET ACCESS METHOD cass",
-            "0A000",
-            "\"h\" cannot be unlogged",
-        );
+        refused("CREATE UNLOGGED TABLE u (a int PRIMARY KEY) USING cass", "0A000", "\"u\" cannot be unlogged");
+        refused("CREATE UNLOGGED TABLE u USING cass AS SELECT 1 AS a", "0A000", "\"u\" cannot be unlogged");
+        refused("ALTER TABLE t SET UNLOGGED", "0A000", "\"t\" cannot be unlogged");
+        refused("ALTER TABLE h SET ACCESS METHOD cass", "0A000", "\"h\" cannot be unlogged");
     }
 
     #[pg_test]
@@ -377,11 +235,7 @@ mod tests {
             refused(statement, "0A000", words);
         }
         run("SET LOCAL default_table_access_method = cass");
-        refused(
-            "CREATE TABLE d PARTITION OF p FOR VALUES FROM (0) TO (9)",
-            "0A000",
-            words,
-        );
+        refused("CREATE TABLE d PARTITION OF p FOR VALUES FROM (0) TO (9)", "0A000", words);
         run("CREATE TABLE d PARTITION OF p FOR VALUES FROM (0) TO (9) USING heap");
     }
 
@@ -408,16 +262,8 @@ mod tests {
         own_schema();
         run("CREATE TABLE t (a int PRIMARY KEY, b int) USING cass; CREATE TABLE h (a int PRIMARY KEY)");
         run("CREATE INDEX ON h USING brin (a)");
-        refused(
-            "CREATE INDEX ON t USING brin (b)",
-            "0A000",
-            "cannot have a BRIN index",
-        );
-        refused(
-            "ALTER TABLE h SET ACCESS METHOD cass",
-            "0A000",
-            "cannot have a BRIN index",
-        );
+        refused("CREATE INDEX ON t USING brin (b)", "0A000", "cannot have a BRIN index");
+        refused("ALTER TABLE h SET ACCESS METHOD cass", "0A000", "cannot have a BRIN index");
     }
 
     #[pg_test]
@@ -425,22 +271,10 @@ mod tests {
         own_schema();
         run("CREATE MATERIALIZED VIEW h AS SELECT 1 AS a");
         let words = "a materialized view cannot use access method cass";
-        refused(
-            "CREATE MATERIALIZED VIEW m USING cass AS SELECT 1 AS a",
-            "0A000",
-            words,
-        );
-        refused(
-            "ALTER MATERIALIZED VIEW h SET ACCESS METHOD cass",
-            "0A000",
-            words,
-        );
+        refused("CREATE MATERIALIZED VIEW m USING cass AS SELECT 1 AS a", "0A000", words);
+        refused("ALTER MATERIALIZED VIEW h SET ACCESS METHOD cass", "0A000", words);
         run("SET LOCAL default_table_access_method = cass");
-        refused(
-            "CREATE MATERIALIZED VIEW m AS SELECT 1 AS a",
-            "0A000",
-            words,
-        );
+        refused("CREATE MATERIALIZED VIEW m AS SELECT 1 AS a", "0A000", words);
     }
 
     #[pg_test]
@@ -448,25 +282,9 @@ mod tests {
         own_schema();
         run("CREATE TABLE t (a int PRIMARY KEY) USING cass; CREATE TABLE h (a int PRIMARY KEY)");
         run("CREATE PUBLICATION p FOR TABLE h");
-        refused(
-            "CREATE PUBLICATION q FOR TABLE h, t",
-            "0A000",
-            "cannot publish table \"t\"",
-        );
-        refused(
-            "ALTER PUBLICATION p ADD TABLE t",
-            "0A000",
-            "cannot publish table \"t\"",
-        );
-        refused(
-            "ALTER PUBLICATION p SET TABLE t",
-            "0A000",
-            "cannot publish table \"t\"",
-        );
-        refused(
-            "ALTER TABLE h SET ACCESS METHOD cass",
-            "0A000",
-            "cannot publish table",
-        );
+        refused("CREATE PUBLICATION q FOR TABLE h, t", "0A000", "cannot publish table \"t\"");
+        refused("ALTER PUBLICATION p ADD TABLE t", "0A000", "cannot publish table \"t\"");
+        refused("ALTER PUBLICATION p SET TABLE t", "0A000", "cannot publish table \"t\"");
+        refused("ALTER TABLE h SET ACCESS METHOD cass", "0A000", "cannot publish table");
     }
 }

@@ -9,21 +9,14 @@ mod tests {
 
     #[pg_extern]
     fn raise_report(sqlstate: &str, position: i32) -> i32 {
-        Report::new(sqlstate, "what happened")
-            .detail("why")
-            .hint("what to do")
-            .position(position)
-            .raise()
+        Report::new(sqlstate, "what happened").detail("why").hint("what to do").position(position).raise()
     }
 
     /// An error that passes a PostgreSQL function called from Rust.
     #[pg_extern]
     fn raise_through_spi(sqlstate: &str) -> i32 {
         let query = format!("SELECT tests.raise_report('{sqlstate}', 3)");
-        keeping_sqlstate(|| Spi::get_one::<i32>(&query))
-            .ok()
-            .flatten()
-            .unwrap_or_default()
+        keeping_sqlstate(|| Spi::get_one::<i32>(&query)).ok().flatten().unwrap_or_default()
     }
 
     #[pg_extern]
@@ -38,9 +31,7 @@ mod tests {
         for sqlstate in ["42K01", "42K03", "22023", "XX001", "XX000", "CAZ09"] {
             for position in [0, 5] {
                 assert_eq!(
-                    error_of(&format!(
-                        "SELECT tests.raise_report('{sqlstate}', {position})"
-                    )),
+                    error_of(&format!("SELECT tests.raise_report('{sqlstate}', {position})")),
                     format!("{sqlstate}|what happened|why|what to do"),
                 );
             }
@@ -52,29 +43,17 @@ mod tests {
         for sqlstate in ["42K02", "22023"] {
             let error = error_of(&format!("SELECT tests.raise_through_spi('{sqlstate}')"));
             // Where RUST_BACKTRACE is set, pgrx adds a backtrace to the DETAIL.
-            assert!(
-                error.starts_with(&format!("{sqlstate}|what happened|why")),
-                "{error}"
-            );
+            assert!(error.starts_with(&format!("{sqlstate}|what happened|why")), "{error}");
             assert!(error.ends_with("|what to do"), "{error}");
         }
     }
 
     #[pg_test]
     fn an_error_leaves_later_errors_alone() {
-        assert_eq!(
-            sqlstate_of("SELECT tests.raise_report('42K01', 0)"),
-            "42K01"
-        );
-        assert_eq!(
-            sqlstate_of("SELECT tests.raise_report('XX000', 0)"),
-            "XX000"
-        );
+        assert_eq!(sqlstate_of("SELECT tests.raise_report('42K01', 0)"), "42K01");
+        assert_eq!(sqlstate_of("SELECT tests.raise_report('XX000', 0)"), "XX000");
         assert_eq!(sqlstate_of("SELECT 1 / 0"), "22012");
-        assert_eq!(
-            sqlstate_of("SELECT tests.raise_through_spi('XX000')"),
-            "XX000"
-        );
+        assert_eq!(sqlstate_of("SELECT tests.raise_through_spi('XX000')"), "XX000");
     }
 
     #[pg_test]

@@ -53,13 +53,9 @@ mod tests {
         let mut both = encoded(fcinfo, Order::Ascending);
         both.extend(encoded(fcinfo, Order::Descending));
         let mut reader = KeyReader::new(&both);
-        let ahead = |result: Result<(), crate::types::TypeError>| {
-            result.unwrap_or_else(|error| error.report().raise())
-        };
+        let ahead = |result: Result<(), crate::types::TypeError>| result.unwrap_or_else(|error| error.report().raise());
         ahead(key_type.skip_key(&mut reader, Order::Ascending));
-        let value = key_type
-            .decode_key(&mut reader, Order::Descending)
-            .unwrap_or_else(|error| error.report().raise());
+        let value = key_type.decode_key(&mut reader, Order::Descending).unwrap_or_else(|error| error.report().raise());
         assert!(reader.remaining().is_empty());
         // SAFETY: the value was just made, of the type of the argument.
         let element = unsafe {
@@ -111,11 +107,7 @@ mod tests {
     }
 
     fn fill(sql_type: &str, values: &str) {
-        let collate = if matches!(sql_type, "text" | "varchar") {
-            "COLLATE \"C\""
-        } else {
-            ""
-        };
+        let collate = if matches!(sql_type, "text" | "varchar") { "COLLATE \"C\"" } else { "" };
         run(&format!("CREATE TEMP TABLE v (v {sql_type} {collate})"));
         for value in values.split(',') {
             run(&format!("INSERT INTO v VALUES (E'{value}')"));
@@ -139,8 +131,7 @@ mod tests {
     fn exact_values_read_back_from_a_key() {
         for (sql_type, values) in values().filter(|(sql_type, _)| *sql_type != "numeric") {
             fill(sql_type, values);
-            let wrong =
-                "SELECT string_agg(format('%s as %s', v, tests.through_key(v)), '; ') FROM v \
+            let wrong = "SELECT string_agg(format('%s as %s', v, tests.through_key(v)), '; ') FROM v \
                  WHERE v::text COLLATE \"C\" <> tests.through_key(v)::text";
             assert_eq!(value::<String>(wrong), None, "{sql_type}");
             run("DROP TABLE v");
@@ -156,18 +147,9 @@ mod tests {
             ("'-0'::float8", "0::float8"),
             ("'-0'::real", "0::real"),
         ] {
-            assert_eq!(
-                text(&format!(
-                    "SELECT (tests.key_ascending({a}) = tests.key_ascending({b}))::text"
-                )),
-                "true"
-            );
+            assert_eq!(text(&format!("SELECT (tests.key_ascending({a}) = tests.key_ascending({b}))::text")), "true");
         }
-        assert!(
-            !KeyType::Numeric.is_exact()
-                && !KeyType::Double.is_exact()
-                && !KeyType::Real.is_exact()
-        );
+        assert!(!KeyType::Numeric.is_exact() && !KeyType::Double.is_exact() && !KeyType::Real.is_exact());
         assert!(KeyType::Text.is_exact() && KeyType::Inet.is_exact());
     }
 
@@ -183,11 +165,7 @@ mod tests {
             "now()",
             "'1999-12-31'::date",
         ] {
-            assert_eq!(
-                text(&format!("SELECT tests.check_partition({good})")),
-                "good",
-                "{good}"
-            );
+            assert_eq!(text(&format!("SELECT tests.check_partition({good})")), "good", "{good}");
         }
         assert_eq!(
             error_of("SELECT tests.check_partition('-0'::float8)"),
@@ -202,11 +180,7 @@ mod tests {
             ("'NaN'::numeric", "22023"),
             ("'10.0.0.0/8'::inet", "22023"),
         ] {
-            assert_eq!(
-                sqlstate_of(&format!("SELECT tests.check_partition({bad})")),
-                sqlstate,
-                "{bad}"
-            );
+            assert_eq!(sqlstate_of(&format!("SELECT tests.check_partition({bad})")), sqlstate, "{bad}");
         }
     }
 }

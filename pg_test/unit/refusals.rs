@@ -8,11 +8,9 @@ mod tests {
 
     /// readings ((sensor_id, day), ts DESC) and messages ((channel), sent DESC, id), a few rows each.
     fn tables() {
-        run(
-            "CREATE TABLE readings (sensor_id text, day date, ts timestamptz, value float8, \
+        run("CREATE TABLE readings (sensor_id text, day date, ts timestamptz, value float8, \
              PRIMARY KEY (sensor_id, day, ts)) USING cass \
-             WITH (partition_key = 'sensor_id, day', clustering_order = 'ts DESC')",
-        );
+             WITH (partition_key = 'sensor_id, day', clustering_order = 'ts DESC')");
         run(
             "INSERT INTO readings SELECT 's' || s, '2026-09-07', '2026-09-07 00:00Z'::timestamptz + i * interval '1 h', i \
              FROM generate_series(1, 2) s, generate_series(1, 3) i",
@@ -115,8 +113,7 @@ mod tests {
         refused("SELECT * FROM messages JOIN plain ON channel < a WHERE sent = 1");
         refused("SELECT * FROM messages LEFT JOIN plain ON channel = a WHERE sent = 1");
         // Two tables that name each other's partitions: one must be read whole, and it has no condition.
-        let mutual =
-            "SELECT * FROM messages m JOIN messages n ON n.channel = m.channel WHERE n.body = 'x'";
+        let mutual = "SELECT * FROM messages m JOIN messages n ON n.channel = m.channel WHERE n.body = 'x'";
         allowed(mutual);
         refused(&format!("{mutual} AND m.body = 'y'"));
     }
@@ -128,20 +125,14 @@ mod tests {
         run("INSERT INTO plain SELECT i, 'x' FROM generate_series(1, 20000) i");
         run("ANALYZE plain, messages");
         let plan = plan(query);
-        assert!(
-            plan.contains("Nested Loop") && plan.contains("Partition Key"),
-            "{plan}"
-        );
+        assert!(plan.contains("Nested Loop") && plan.contains("Partition Key"), "{plan}");
         allowed(query);
     }
 
     #[pg_test]
     fn allow_filtering_allows_its_whole_statement() {
         tables();
-        assert_eq!(
-            rows("SELECT count(*) FROM messages WHERE sent = 1 AND cass_allow_filtering()"),
-            "2"
-        );
+        assert_eq!(rows("SELECT count(*) FROM messages WHERE sent = 1 AND cass_allow_filtering()"), "2");
         assert_eq!(
             rows("SELECT count(*) FROM messages WHERE cass_allow_filtering() AND (sent = 1 AND body = 'x')"),
             "2"
@@ -153,10 +144,7 @@ mod tests {
         run("CREATE VIEW allowing AS SELECT * FROM messages WHERE sent = 1 AND cass_allow_filtering()");
         allowed("SELECT * FROM allowing WHERE body = 'x'");
         let plan = plan("SELECT * FROM messages WHERE sent = 1 AND cass_allow_filtering()");
-        assert_eq!(
-            plan,
-            "Custom Scan (CassScan) on messages|  Filter: (sent = 1)"
-        );
+        assert_eq!(plan, "Custom Scan (CassScan) on messages|  Filter: (sent = 1)");
         for misplaced in [
             "SELECT * FROM messages WHERE sent = 1 OR cass_allow_filtering()",
             "SELECT * FROM messages WHERE NOT cass_allow_filtering()",
@@ -183,14 +171,10 @@ mod tests {
         run("CREATE FUNCTION by_sent(int) RETURNS SETOF messages LANGUAGE sql STABLE AS 'SELECT * FROM messages WHERE sent = $1'");
         run("CREATE FUNCTION by_channel(int) RETURNS SETOF messages LANGUAGE sql STABLE AS 'SELECT * FROM messages WHERE channel = $1'");
         run("CREATE FUNCTION not_inlined(int) RETURNS bigint LANGUAGE sql VOLATILE AS 'SELECT count(*) FROM messages WHERE sent = $1'");
-        run(
-            "CREATE FUNCTION procedural(n int) RETURNS bigint LANGUAGE plpgsql AS \
-             'BEGIN RETURN (SELECT count(*) FROM messages WHERE sent = n); END'",
-        );
-        run(
-            "CREATE FUNCTION allowing(int) RETURNS SETOF messages LANGUAGE sql STABLE AS \
-             'SELECT * FROM messages WHERE sent = $1 AND cass_allow_filtering()'",
-        );
+        run("CREATE FUNCTION procedural(n int) RETURNS bigint LANGUAGE plpgsql AS \
+             'BEGIN RETURN (SELECT count(*) FROM messages WHERE sent = n); END'");
+        run("CREATE FUNCTION allowing(int) RETURNS SETOF messages LANGUAGE sql STABLE AS \
+             'SELECT * FROM messages WHERE sent = $1 AND cass_allow_filtering()'");
         for query in [
             "SELECT * FROM all_messages WHERE sent = 1",
             "SELECT * FROM barrier WHERE sent = 1",
@@ -264,10 +248,7 @@ mod tests {
         // plpgsql hands its variables over one by one.
         run("CREATE FUNCTION by_variable(c int, s int) RETURNS bigint LANGUAGE plpgsql AS \
              'BEGIN RETURN (SELECT count(*) FROM messages WHERE channel = c AND (s IS NULL OR sent = s)); END'");
-        assert_eq!(
-            rows("SELECT by_variable(c, s) FROM (VALUES (1, 2), (1, NULL), (NULL, 2)) v(c, s)"),
-            "1 3 0"
-        );
+        assert_eq!(rows("SELECT by_variable(c, s) FROM (VALUES (1, 2), (1, NULL), (NULL, 2)) v(c, s)"), "1 3 0");
     }
 
     #[pg_test]
@@ -276,9 +257,7 @@ mod tests {
         refused("SELECT * FROM messages WHERE body = 'x' AND false");
         refused("SELECT * FROM messages WHERE body = NULL");
         refused(
-            "SELECT * FROM all_of WHERE body = 'x' AND 1 = 2"
-                .replace("all_of", "(SELECT * FROM messages) m")
-                .as_str(),
+            "SELECT * FROM all_of WHERE body = 'x' AND 1 = 2".replace("all_of", "(SELECT * FROM messages) m").as_str(),
         );
         allowed("SELECT * FROM messages WHERE channel = 1 AND false");
         allowed("SELECT * FROM messages WHERE channel IN (1, 2) AND body = 'x' AND 1 = 2");
@@ -295,10 +274,7 @@ mod tests {
         run("ALTER TABLE messages ENABLE ROW LEVEL SECURITY");
         run("CREATE POLICY own ON messages USING (body = current_user)");
         run("SET LOCAL ROLE reader");
-        let (all, one) = (
-            sqlstate_of("SELECT * FROM messages"),
-            error_of("SELECT * FROM messages WHERE channel = 1"),
-        );
+        let (all, one) = (sqlstate_of("SELECT * FROM messages"), error_of("SELECT * FROM messages WHERE channel = 1"));
         run("RESET ROLE");
         assert_eq!((all.as_str(), one.as_str()), ("42K01", "no error"));
     }
@@ -317,10 +293,7 @@ mod tests {
         refused("SELECT * FROM messages WHERE upper(body) = 'X'");
         run("SET LOCAL enable_seqscan = off");
         run("SET LOCAL enable_bitmapscan = off");
-        assert_eq!(
-            rows("SELECT count(*) FROM messages WHERE id + sent = 3"),
-            "2"
-        );
+        assert_eq!(rows("SELECT count(*) FROM messages WHERE id + sent = 3"), "2");
     }
 
     #[pg_test]
@@ -380,60 +353,21 @@ mod tests {
         for (sqlstate, query) in [
             ("42K01", "SELECT * FROM messages WHERE sent = 1"),
             ("42K01", "SELECT * FROM messages WHERE channel > 1"),
-            (
-                "42K01",
-                "SELECT * FROM messages WHERE channel = 1 AND body = 'x'",
-            ),
-            (
-                "42K01",
-                "SELECT * FROM messages WHERE channel = 1 AND sent <> 1",
-            ),
-            (
-                "42K01",
-                "SELECT * FROM messages WHERE channel = 1 AND (sent = 1 OR sent = 2)",
-            ),
-            (
-                "42K01",
-                "SELECT * FROM messages WHERE channel = 1 AND sent IS NOT NULL",
-            ),
+            ("42K01", "SELECT * FROM messages WHERE channel = 1 AND body = 'x'"),
+            ("42K01", "SELECT * FROM messages WHERE channel = 1 AND sent <> 1"),
+            ("42K01", "SELECT * FROM messages WHERE channel = 1 AND (sent = 1 OR sent = 2)"),
+            ("42K01", "SELECT * FROM messages WHERE channel = 1 AND sent IS NOT NULL"),
             ("42K01", "SELECT * FROM readings WHERE sensor_id = 's1'"),
-            (
-                "42K02",
-                "SELECT * FROM messages WHERE channel = 1 AND sent > 1 AND id = 1",
-            ),
-            (
-                "42K02",
-                "SELECT * FROM messages WHERE channel = 1 AND sent > 1 AND sent > 2",
-            ),
-            (
-                "42K02",
-                "SELECT * FROM messages WHERE channel = 1 AND sent > 1 AND sent IN (2, 3)",
-            ),
-            (
-                "42K02",
-                "SELECT * FROM messages WHERE cass_token(channel) > 0 AND sent = 1",
-            ),
+            ("42K02", "SELECT * FROM messages WHERE channel = 1 AND sent > 1 AND id = 1"),
+            ("42K02", "SELECT * FROM messages WHERE channel = 1 AND sent > 1 AND sent > 2"),
+            ("42K02", "SELECT * FROM messages WHERE channel = 1 AND sent > 1 AND sent IN (2, 3)"),
+            ("42K02", "SELECT * FROM messages WHERE cass_token(channel) > 0 AND sent = 1"),
             ("42K02", "UPDATE messages SET body = 'y' WHERE channel = 1"),
-            (
-                "42K02",
-                "UPDATE messages SET body = 'y' WHERE channel = 1 AND sent > 1",
-            ),
-            (
-                "42K01",
-                "DELETE FROM messages WHERE cass_token(channel) = 5",
-            ),
-            (
-                "42K03",
-                "SELECT * FROM messages WHERE channel = 1 ORDER BY body",
-            ),
-            (
-                "42K03",
-                "SELECT * FROM messages WHERE channel = 1 ORDER BY id",
-            ),
-            (
-                "42K03",
-                "SELECT * FROM messages WHERE channel = 1 ORDER BY sent, id DESC",
-            ),
+            ("42K02", "UPDATE messages SET body = 'y' WHERE channel = 1 AND sent > 1"),
+            ("42K01", "DELETE FROM messages WHERE cass_token(channel) = 5"),
+            ("42K03", "SELECT * FROM messages WHERE channel = 1 ORDER BY body"),
+            ("42K03", "SELECT * FROM messages WHERE channel = 1 ORDER BY id"),
+            ("42K03", "SELECT * FROM messages WHERE channel = 1 ORDER BY sent, id DESC"),
             ("42K03", "SELECT * FROM messages ORDER BY sent"),
             ("42K03", "SELECT DISTINCT sent FROM messages"),
             ("42K03", "SELECT sent, count(*) FROM messages GROUP BY sent"),
@@ -480,10 +414,7 @@ mod tests {
         run("ALTER TABLE messages ADD COLUMN p int");
         run("ALTER TABLE messages ADD CONSTRAINT fk FOREIGN KEY (p) REFERENCES parent ON DELETE CASCADE ON UPDATE SET NULL");
         run("INSERT INTO messages VALUES (7, 7, 7, 'x', 1), (8, 8, 8, 'x', 2)");
-        assert_eq!(
-            sqlstate_of("INSERT INTO messages VALUES (7, 7, 8, 'x', 5)"),
-            "23503"
-        );
+        assert_eq!(sqlstate_of("INSERT INTO messages VALUES (7, 7, 8, 'x', 5)"), "23503");
         // The cascades look for rows by p.
         run("DELETE FROM parent WHERE a = 1");
         assert_eq!(rows("SELECT count(*) FROM messages WHERE channel = 7"), "0");
@@ -500,20 +431,10 @@ mod tests {
     #[pg_test]
     fn what_cass_tables_cannot_do_is_said_so() {
         tables();
-        let conflict =
-            error_of("INSERT INTO messages VALUES (1, 1, 1, 'y') ON CONFLICT DO NOTHING");
-        assert!(
-            conflict.starts_with("0A000|ON CONFLICT is not supported for table \"messages\""),
-            "{conflict}"
-        );
-        assert!(
-            conflict.contains("INSERT already writes over"),
-            "{conflict}"
-        );
-        assert_eq!(
-            sqlstate_of("SELECT * FROM messages TABLESAMPLE SYSTEM (50)"),
-            "0A000"
-        );
+        let conflict = error_of("INSERT INTO messages VALUES (1, 1, 1, 'y') ON CONFLICT DO NOTHING");
+        assert!(conflict.starts_with("0A000|ON CONFLICT is not supported for table \"messages\""), "{conflict}");
+        assert!(conflict.contains("INSERT already writes over"), "{conflict}");
+        assert_eq!(sqlstate_of("SELECT * FROM messages TABLESAMPLE SYSTEM (50)"), "0A000");
         allowed("INSERT INTO plain VALUES (1, 'x') ON CONFLICT DO NOTHING");
     }
 

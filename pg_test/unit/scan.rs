@@ -10,10 +10,8 @@ mod tests {
     fn messages() {
         run("CREATE TABLE messages (channel int, sent int, id int, body text, PRIMARY KEY (channel, sent, id)) \
              USING cass WITH (partition_key = 'channel', clustering_order = 'sent DESC')");
-        run(
-            "INSERT INTO messages SELECT c, s, i, format('%s-%s-%s', c, s, i) \
-             FROM generate_series(1, 4) c, generate_series(1, 5) s, generate_series(1, 3) i",
-        );
+        run("INSERT INTO messages SELECT c, s, i, format('%s-%s-%s', c, s, i) \
+             FROM generate_series(1, 4) c, generate_series(1, 5) s, generate_series(1, 3) i");
         run("CREATE TABLE wanted (channel int, name text)");
         run("INSERT INTO wanted VALUES (1, 'one'), (3, 'three')");
     }
@@ -30,20 +28,14 @@ mod tests {
         assert_eq!(bodies("channel = 4"), partition);
         assert_eq!(bodies("4 = channel"), partition);
         let reversed: Vec<&str> = partition.split(' ').rev().collect();
-        assert_eq!(
-            bodies("channel = 4 ORDER BY sent, id DESC"),
-            reversed.join(" ")
-        );
+        assert_eq!(bodies("channel = 4 ORDER BY sent, id DESC"), reversed.join(" "));
     }
 
     #[pg_test]
     fn slices_of_a_clustering_column_hold_what_their_operators_say() {
         messages();
-        let sent = |condition: &str| {
-            bodies(&format!(
-                "channel = 1 AND id = 2 AND cass_allow_filtering() AND {condition}"
-            ))
-        };
+        let sent =
+            |condition: &str| bodies(&format!("channel = 1 AND id = 2 AND cass_allow_filtering() AND {condition}"));
         assert_eq!(sent("sent > 3"), "1-5-2 1-4-2");
         assert_eq!(sent("sent >= 3"), "1-5-2 1-4-2 1-3-2");
         assert_eq!(sent("sent < 3"), "1-2-2 1-1-2");
@@ -65,20 +57,11 @@ mod tests {
     #[pg_test]
     fn values_of_other_integer_types_bind_and_those_out_of_range_mean_what_they_say() {
         messages();
-        assert_eq!(
-            bodies("channel = 2::bigint AND sent = 3::smallint AND id = 1"),
-            "2-3-1"
-        );
+        assert_eq!(bodies("channel = 2::bigint AND sent = 3::smallint AND id = 1"), "2-3-1");
         assert_eq!(bodies("channel = 4294967298"), "");
-        assert_eq!(
-            bodies("channel = ANY ('{1,4294967298}'::bigint[]) AND sent = 5 AND id = 1"),
-            "1-5-1"
-        );
-        let count = |condition: &str| {
-            text(&format!(
-                "SELECT count(*)::text FROM messages WHERE channel = 1 AND {condition}"
-            ))
-        };
+        assert_eq!(bodies("channel = ANY ('{1,4294967298}'::bigint[]) AND sent = 5 AND id = 1"), "1-5-1");
+        let count =
+            |condition: &str| text(&format!("SELECT count(*)::text FROM messages WHERE channel = 1 AND {condition}"));
         assert_eq!(count("sent < 4294967298"), "15");
         assert_eq!(count("sent > -4294967298"), "15");
         assert_eq!(count("sent > 4294967298"), "0");
@@ -90,23 +73,14 @@ mod tests {
     fn several_partitions_come_in_token_order_each_once() {
         messages();
         // Tokens: 1 is -4069959284402364209, 2 is -3248873570005575792, 3 is 9010454139840013625.
-        assert_eq!(
-            bodies("channel IN (3, 1, 2, 1) AND sent = 1 AND id = 1"),
-            "1-1-1 2-1-1 3-1-1"
-        );
+        assert_eq!(bodies("channel IN (3, 1, 2, 1) AND sent = 1 AND id = 1"), "1-1-1 2-1-1 3-1-1");
         assert_eq!(
             bodies("channel IN (3, 1) AND sent IN (2, 4) AND id IN (1, 3)"),
             "1-4-1 1-4-3 1-2-1 1-2-3 3-4-1 3-4-3 3-2-1 3-2-3"
         );
-        assert_eq!(
-            bodies("channel = 1 AND sent IN (4, 2, 4) AND id = 1 ORDER BY sent"),
-            "1-2-1 1-4-1"
-        );
+        assert_eq!(bodies("channel = 1 AND sent IN (4, 2, 4) AND id = 1 ORDER BY sent"), "1-2-1 1-4-1");
         assert_eq!(bodies("channel = ANY ('{}'::int[])"), "");
-        assert_eq!(
-            bodies("channel = ANY ('{3,null}'::int[]) AND sent = 1 AND id = 1"),
-            "3-1-1"
-        );
+        assert_eq!(bodies("channel = ANY ('{3,null}'::int[]) AND sent = 1 AND id = 1"), "3-1-1");
         assert_eq!(bodies("channel = ANY (NULL::int[])"), "");
     }
 
@@ -134,28 +108,15 @@ mod tests {
             ("id", true, false),
             ("body", true, false),
         ] {
-            let plan = plan(&format!(
-                "SELECT body FROM messages WHERE channel = 1 ORDER BY {order} LIMIT 2"
-            ));
+            let plan = plan(&format!("SELECT body FROM messages WHERE channel = 1 ORDER BY {order} LIMIT 2"));
             assert_eq!(plan.contains("Sort"), sorted, "{order}: {plan}");
             if !sorted {
-                assert_eq!(
-                    plan.contains("Scan Direction: Backward"),
-                    backward,
-                    "{order}: {plan}"
-                );
+                assert_eq!(plan.contains("Scan Direction: Backward"), backward, "{order}: {plan}");
             }
         }
-        let plan_after_equality =
-            plan("SELECT body FROM messages WHERE channel = 1 AND sent = 2 ORDER BY id DESC");
-        assert!(
-            !plan_after_equality.contains("Sort"),
-            "{plan_after_equality}"
-        );
-        assert!(
-            plan("SELECT body FROM messages WHERE channel IN (1, 2) ORDER BY sent DESC")
-                .contains("Sort")
-        );
+        let plan_after_equality = plan("SELECT body FROM messages WHERE channel = 1 AND sent = 2 ORDER BY id DESC");
+        assert!(!plan_after_equality.contains("Sort"), "{plan_after_equality}");
+        assert!(plan("SELECT body FROM messages WHERE channel IN (1, 2) ORDER BY sent DESC").contains("Sort"));
     }
 
     #[pg_test]
@@ -175,34 +136,18 @@ mod tests {
             |  Partition Key: (channel = 1)\
             |  Clustering: ((sent = 2) AND (id > 1))\
             |  Filter: (body <> 'x'::text)";
+        assert_eq!(plan("SELECT * FROM messages WHERE channel = 1 AND sent = 2 AND id > 1 AND body <> 'x'"), expected);
         assert_eq!(
-            plan(
-                "SELECT * FROM messages WHERE channel = 1 AND sent = 2 AND id > 1 AND body <> 'x'"
-            ),
-            expected
-        );
-        assert_eq!(
-            plan(
-                "SELECT * FROM messages WHERE cass_token(channel) > 5 AND cass_token(channel) <= 9"
-            ),
+            plan("SELECT * FROM messages WHERE cass_token(channel) > 5 AND cass_token(channel) <= 9"),
             "Custom Scan (CassScan) on messages\
              |  Token Range: ((cass_token(channel) > 5) AND (cass_token(channel) <= 9))"
         );
-        assert_eq!(
-            plan("SELECT * FROM messages"),
-            "Custom Scan (CassScan) on messages"
-        );
+        assert_eq!(plan("SELECT * FROM messages"), "Custom Scan (CassScan) on messages");
         let analysed = explain(
             "ANALYZE, COSTS off, TIMING off, SUMMARY off",
             "SELECT * FROM messages WHERE channel = 1 AND sent = 2",
         );
-        for line in [
-            "actual rows=3",
-            "Segments Read: 0",
-            "Segments Skipped: 0",
-            "Delta Rows: 3",
-            "Pages: 0",
-        ] {
+        for line in ["actual rows=3", "Segments Read: 0", "Segments Skipped: 0", "Delta Rows: 3", "Pages: 0"] {
             assert!(analysed.contains(line), "{line}: {analysed}");
         }
     }
@@ -265,31 +210,17 @@ mod tests {
             ORDER BY cass_token(channel)"
             ))
         };
-        assert_eq!(
-            channels("cass_token(channel) >= -9223372036854775808"),
-            "1 2 4 3"
-        );
+        assert_eq!(channels("cass_token(channel) >= -9223372036854775808"), "1 2 4 3");
         assert_eq!(channels("cass_token(channel) > cass_token(2)"), "4 3");
-        assert_eq!(
-            channels(
-                "cass_token(channel) >= cass_token(2) AND cass_token(channel) < cass_token(3)"
-            ),
-            "2 4"
-        );
-        assert_eq!(
-            channels("cass_token(channel) BETWEEN cass_token(2) AND cass_token(4)"),
-            "2 4"
-        );
+        assert_eq!(channels("cass_token(channel) >= cass_token(2) AND cass_token(channel) < cass_token(3)"), "2 4");
+        assert_eq!(channels("cass_token(channel) BETWEEN cass_token(2) AND cass_token(4)"), "2 4");
         assert_eq!(channels("cass_token(channel) = cass_token(2)"), "2");
         assert_eq!(channels("cass_token(channel) > 9223372036854775807"), "");
         assert_eq!(channels("cass_token(channel) < -9223372036854775808"), "");
         assert_eq!(channels("0 < cass_token(channel)"), "3");
         assert_eq!(channels("cass_token(channel) > 0::smallint"), "3");
         assert_eq!(channels("cass_token(channel) > NULL::bigint"), "");
-        assert_eq!(
-            channels("cass_token(channel) > 5 AND cass_token(channel) < 5"),
-            ""
-        );
+        assert_eq!(channels("cass_token(channel) > 5 AND cass_token(channel) < 5"), "");
     }
 
     #[pg_test]
@@ -334,23 +265,14 @@ mod tests {
             ),
             "1-5-3 3-5-3"
         );
-        assert_eq!(
-            rows("SELECT body FROM messages WHERE channel = 1 FOR UPDATE"),
-            "1-5-1 1-5-2"
-        );
+        assert_eq!(rows("SELECT body FROM messages WHERE channel = 1 FOR UPDATE"), "1-5-1 1-5-2");
     }
 
     #[pg_test]
     fn whole_rows_and_system_columns_can_be_selected() {
         messages();
-        assert_eq!(
-            text("SELECT m::text FROM messages m WHERE channel = 1 AND sent = 2 AND id = 3"),
-            "(1,2,3,1-2-3)"
-        );
-        assert_eq!(
-            text("SELECT tableoid::regclass::text FROM messages WHERE channel = 1 LIMIT 1"),
-            "messages"
-        );
+        assert_eq!(text("SELECT m::text FROM messages m WHERE channel = 1 AND sent = 2 AND id = 3"), "(1,2,3,1-2-3)");
+        assert_eq!(text("SELECT tableoid::regclass::text FROM messages WHERE channel = 1 LIMIT 1"), "messages");
         assert_eq!(
             text("SELECT b.body FROM messages a JOIN messages b ON b.ctid = a.ctid WHERE a.channel = 1 AND a.sent = 2 AND a.id = 3"),
             "1-2-3"
@@ -361,10 +283,8 @@ mod tests {
     fn a_cursor_updates_the_row_it_stands_on() {
         messages();
         run("DECLARE c CURSOR FOR SELECT * FROM messages WHERE channel = 1 FOR UPDATE");
-        run(
-            "DO $$ DECLARE c refcursor := 'c'; r record; BEGIN FETCH c INTO r; FETCH c INTO r; \
-             UPDATE messages SET body = 'here' WHERE CURRENT OF c; END $$",
-        );
+        run("DO $$ DECLARE c refcursor := 'c'; r record; BEGIN FETCH c INTO r; FETCH c INTO r; \
+             UPDATE messages SET body = 'here' WHERE CURRENT OF c; END $$");
         assert_eq!(bodies("channel = 1 AND sent = 5"), "1-5-1 here 1-5-3");
     }
 
@@ -374,10 +294,7 @@ mod tests {
         run("CREATE TABLE flags (active boolean, name code, \"Day\" date, n bigint, PRIMARY KEY (active, name, \"Day\")) \
              USING cass WITH (partition_key = 'active, name')");
         run("INSERT INTO flags SELECT b, 'n' || i, '2026-01-01'::date + i, i FROM unnest('{t,f}'::bool[]) b, generate_series(1, 3) i");
-        assert_eq!(
-            rows("SELECT n FROM flags WHERE active AND name = 'n2'"),
-            "2"
-        );
+        assert_eq!(rows("SELECT n FROM flags WHERE active AND name = 'n2'"), "2");
         assert_eq!(
             rows("SELECT active::text || n FROM flags WHERE NOT active AND name IN ('n1', 'n3') ORDER BY n"),
             "false1 false3"
@@ -386,10 +303,7 @@ mod tests {
             rows("SELECT n FROM flags WHERE active = true AND name = 'n2'::text AND \"Day\" >= '2026-01-03'"),
             "2"
         );
-        assert_eq!(
-            rows("SELECT count(*) FROM flags WHERE active IN (true, false) AND name = 'n1'"),
-            "2"
-        );
+        assert_eq!(rows("SELECT count(*) FROM flags WHERE active IN (true, false) AND name = 'n1'"), "2");
         // A date compared with a timestamp is no bound, but it is a filter.
         let query = "SELECT n FROM flags WHERE active AND name = 'n2' AND \"Day\" >= timestamp '2026-01-03 00:00'";
         assert_eq!(rows(query), "2");
@@ -401,30 +315,13 @@ mod tests {
         run("CREATE TABLE names (k int, name text COLLATE \"und-x-icu\", plain text COLLATE \"C\", PRIMARY KEY (k, name, plain)) USING cass");
         run("INSERT INTO names VALUES (1, 'a', 'a'), (1, 'B', 'b'), (1, 'c', 'C')");
         assert_eq!(rows("SELECT name FROM names WHERE k = 1"), "B a c");
-        assert_eq!(
-            rows("SELECT name FROM names WHERE k = 1 ORDER BY name"),
-            "a B c"
-        );
-        assert_eq!(
-            rows("SELECT name FROM names WHERE k = 1 AND name > 'a' ORDER BY name"),
-            "B c"
-        );
-        assert_eq!(
-            rows("SELECT name FROM names WHERE k = 1 AND name = 'B' AND plain >= 'a'"),
-            "B"
-        );
+        assert_eq!(rows("SELECT name FROM names WHERE k = 1 ORDER BY name"), "a B c");
+        assert_eq!(rows("SELECT name FROM names WHERE k = 1 AND name > 'a' ORDER BY name"), "B c");
+        assert_eq!(rows("SELECT name FROM names WHERE k = 1 AND name = 'B' AND plain >= 'a'"), "B");
         let slice = plan("SELECT name FROM names WHERE k = 1 AND name > 'a' ORDER BY name");
-        assert!(
-            slice.contains("Sort") && slice.contains("Filter: (name > 'a'::text)"),
-            "{slice}"
-        );
-        let by_bytes = plan(
-            "SELECT name FROM names WHERE k = 1 AND name = 'B' AND plain >= 'a' ORDER BY plain",
-        );
-        assert!(
-            !by_bytes.contains("Sort") && !by_bytes.contains("Filter"),
-            "{by_bytes}"
-        );
+        assert!(slice.contains("Sort") && slice.contains("Filter: (name > 'a'::text)"), "{slice}");
+        let by_bytes = plan("SELECT name FROM names WHERE k = 1 AND name = 'B' AND plain >= 'a' ORDER BY plain");
+        assert!(!by_bytes.contains("Sort") && !by_bytes.contains("Filter"), "{by_bytes}");
     }
 
     #[pg_test]
@@ -442,21 +339,10 @@ mod tests {
         messages();
         run("INSERT INTO messages SELECT 9, s, 1, '' FROM generate_series(1, 500) s");
         run("ANALYZE messages");
-        let plan = explain(
-            "ANALYZE, COSTS off, TIMING off, SUMMARY off",
-            "SELECT max(sent) FROM messages WHERE channel = 9",
-        );
-        assert!(
-            plan.contains("Delta Rows: 1|") || plan.contains("Delta Rows: 1"),
-            "{plan}"
-        );
-        assert_eq!(
-            text("SELECT max(sent)::text FROM messages WHERE channel = 9"),
-            "500"
-        );
-        assert_eq!(
-            text("SELECT min(sent)::text FROM messages WHERE channel = 9"),
-            "1"
-        );
+        let plan =
+            explain("ANALYZE, COSTS off, TIMING off, SUMMARY off", "SELECT max(sent) FROM messages WHERE channel = 9");
+        assert!(plan.contains("Delta Rows: 1|") || plan.contains("Delta Rows: 1"), "{plan}");
+        assert_eq!(text("SELECT max(sent)::text FROM messages WHERE channel = 9"), "500");
+        assert_eq!(text("SELECT min(sent)::text FROM messages WHERE channel = 9"), "1");
     }
 }

@@ -19,8 +19,7 @@ mod tests {
         CREATE ACCESS METHOD segment_store TYPE TABLE HANDLER tests.segment_store_am;
     ")]
     fn segment_store_am(_fcinfo: pg_sys::FunctionCallInfo) -> PgBox<pg_sys::TableAmRoutine> {
-        static mut ROUTINE: std::mem::MaybeUninit<pg_sys::TableAmRoutine> =
-            std::mem::MaybeUninit::uninit();
+        static mut ROUTINE: std::mem::MaybeUninit<pg_sys::TableAmRoutine> = std::mem::MaybeUninit::uninit();
         // SAFETY: one thread; the routine lives as long as the process.
         unsafe {
             let mut routine = *pg_sys::GetHeapamTableAmRoutine();
@@ -49,13 +48,8 @@ mod tests {
 
     /// Makes a table and runs `test` with it locked as a publisher locks it.
     fn with_table(kind: &str, test: impl FnOnce(pg_sys::Relation)) {
-        Spi::run(&format!(
-            "CREATE {kind} TABLE store (a int) USING segment_store"
-        ))
-        .unwrap();
-        let oid = Spi::get_one::<pg_sys::Oid>("SELECT 'store'::regclass::oid")
-            .unwrap()
-            .unwrap();
+        Spi::run(&format!("CREATE {kind} TABLE store (a int) USING segment_store")).unwrap();
+        let oid = Spi::get_one::<pg_sys::Oid>("SELECT 'store'::regclass::oid").unwrap().unwrap();
         // SAFETY: the table was just made.
         unsafe {
             let rel = pg_sys::table_open(oid, pg_sys::ExclusiveLock as i32);
@@ -76,18 +70,9 @@ mod tests {
         let mut buffer = RunBuffer::new().unwrap();
         for page_no in 0..count {
             let mut page: Page = [0; page::PAGE_SIZE];
-            let identity = PageIdentity {
-                storage_id,
-                run_id,
-                page_no,
-            };
-            page::write(
-                &mut page,
-                &identity,
-                PageKind::Leaf,
-                format!("page {page_no} of run {run_id}").as_bytes(),
-            )
-            .unwrap();
+            let identity = PageIdentity { storage_id, run_id, page_no };
+            page::write(&mut page, &identity, PageKind::Leaf, format!("page {page_no} of run {run_id}").as_bytes())
+                .unwrap();
             cass_storage::segment::PageSink::put(&mut buffer, &page).unwrap();
         }
         let mut entry = SegmentEntry {
@@ -111,10 +96,7 @@ mod tests {
         let source = source::RunSource::open(rel, entry);
         let guard = source.page(page_no).unwrap();
         let (_, content) = page::parse(&guard).unwrap();
-        (
-            String::from_utf8(content.to_vec()).unwrap(),
-            matches!(guard, source::PageGuard::Mapped(_)),
-        )
+        (String::from_utf8(content.to_vec()).unwrap(), matches!(guard, source::PageGuard::Mapped(_)))
     }
 
     #[pg_test]
@@ -122,10 +104,7 @@ mod tests {
         with_table("", |rel| {
             let metapage = metapage::read(rel);
             assert!(metapage.storage_id > 0 && metapage.storage_id <= i64::MAX as u64);
-            assert_eq!(
-                (metapage.layout, metapage.next_row_id, metapage.next_run_id),
-                (0, 1, 1)
-            );
+            assert_eq!((metapage.layout, metapage.next_row_id, metapage.next_run_id), (0, 1, 1));
             assert!(!metapage.delta_dirty);
             assert_eq!(relation::main_fork_blocks(rel), 1);
         });
@@ -141,10 +120,7 @@ mod tests {
             metapage::set_layout(rel, 77);
             metapage::set_delta_dirty(rel, true);
             let metapage = metapage::read(rel);
-            assert_eq!(
-                (metapage.next_row_id, metapage.layout, metapage.delta_dirty),
-                (12, 77, true)
-            );
+            assert_eq!((metapage.next_row_id, metapage.layout, metapage.delta_dirty), (12, 77, true));
             assert_eq!(metapage::identity(rel).layout, 77);
         });
     }
@@ -180,15 +156,9 @@ mod tests {
             let first = publish(rel, 150);
             let second = publish(rel, 3);
             assert_eq!((first.first_block, second.first_block), (1, 151));
-            assert_eq!(
-                list::visible(first.storage_id, snapshot()),
-                vec![second.clone(), first.clone()]
-            );
+            assert_eq!(list::visible(first.storage_id, snapshot()), vec![second.clone(), first.clone()]);
             assert_eq!(relation::main_fork_blocks(rel), 154);
-            assert_eq!(
-                content(rel, &first, 149),
-                ("page 149 of run 1".into(), true)
-            );
+            assert_eq!(content(rel, &first, 149), ("page 149 of run 1".into(), true));
             assert_eq!(content(rel, &second, 0), ("page 0 of run 2".into(), true));
         });
     }
@@ -242,10 +212,7 @@ mod tests {
             assert_eq!(entry.first_block, 131_061);
             assert_eq!(relation::main_fork_blocks(rel), 131_091);
             for page_no in [0, 10, 11, 29] {
-                assert_eq!(
-                    content(rel, &entry, page_no),
-                    (format!("page {page_no} of run 2"), true)
-                );
+                assert_eq!(content(rel, &entry, page_no), (format!("page {page_no} of run 2"), true));
             }
         });
     }
@@ -263,10 +230,7 @@ mod tests {
                 pg_sys::CurrentResourceOwner = owner;
             }
             let entry = publish(rel, 5);
-            assert_eq!(
-                list::visible(entry.storage_id, snapshot()),
-                vec![entry.clone()]
-            );
+            assert_eq!(list::visible(entry.storage_id, snapshot()), vec![entry.clone()]);
             assert_eq!(entry.first_block, 6);
             let list = list::List::open(pg_sys::RowExclusiveLock);
             // SAFETY: all parameters are set; the list is an open heap.
@@ -303,9 +267,7 @@ mod tests {
     fn a_page_whose_file_is_wrong_is_read_from_its_buffer() {
         with_table("", |rel| {
             let entry = publish(rel, 3);
-            let path = Spi::get_one::<String>("SELECT pg_relation_filepath('store')")
-                .unwrap()
-                .unwrap();
+            let path = Spi::get_one::<String>("SELECT pg_relation_filepath('store')").unwrap().unwrap();
             let file = std::fs::OpenOptions::new().write(true).open(path).unwrap();
             std::os::unix::fs::FileExt::write_all_at(&file, &[0; 8192], 8192 * 2).unwrap();
             assert_eq!(content(rel, &entry, 1), ("page 1 of run 1".into(), false));

@@ -12,9 +12,7 @@ pub fn run(sql: &str) {
 /// Gives the test a schema of its own, so that tests running at once do not wait for each other's names.
 pub fn own_schema() {
     let schema = format!("own_{}", text("SELECT pg_backend_pid()::text"));
-    run(&format!(
-        "CREATE SCHEMA {schema}; SET LOCAL search_path = {schema}, public"
-    ));
+    run(&format!("CREATE SCHEMA {schema}; SET LOCAL search_path = {schema}, public"));
 }
 
 /// The one value that a query gives.
@@ -33,8 +31,7 @@ pub fn text(sql: &str) -> String {
 /// The error of a statement that must fail, as a client sees it: SQLSTATE, message, DETAIL, HINT, each ended
 /// by `|`. The statement's work is undone.
 pub fn error_of(sql: &str) -> String {
-    run(
-        r"CREATE OR REPLACE FUNCTION pg_temp.error_of(statement text) RETURNS text LANGUAGE plpgsql AS $$
+    run(r"CREATE OR REPLACE FUNCTION pg_temp.error_of(statement text) RETURNS text LANGUAGE plpgsql AS $$
         DECLARE detail text; hint text;
         BEGIN
           EXECUTE statement;
@@ -42,8 +39,7 @@ pub fn error_of(sql: &str) -> String {
         EXCEPTION WHEN OTHERS THEN
           GET STACKED DIAGNOSTICS detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT;
           RETURN format('%s|%s|%s|%s', SQLSTATE, SQLERRM, detail, hint);
-        END $$",
-    );
+        END $$");
     match Spi::get_one_with_args::<String>("SELECT pg_temp.error_of($1)", &[sql.into()]) {
         Ok(Some(error)) => error,
         other => panic!("{sql}: {other:?}"),
@@ -52,10 +48,7 @@ pub fn error_of(sql: &str) -> String {
 
 /// The SQLSTATE of a statement that must fail.
 pub fn sqlstate_of(sql: &str) -> String {
-    error_of(sql)
-        .chars()
-        .take_while(|character| *character != '|')
-        .collect()
+    error_of(sql).chars().take_while(|character| *character != '|').collect()
 }
 
 /// Rows of a CSV file, its heading left out; fields may be quoted.
@@ -124,9 +117,7 @@ fn first_column(sql: &str) -> Vec<String> {
                 if value.is_null() {
                     "null".into()
                 } else {
-                    std::ffi::CStr::from_ptr(value)
-                        .to_string_lossy()
-                        .into_owned()
+                    std::ffi::CStr::from_ptr(value).to_string_lossy().into_owned()
                 }
             };
             (0..count).map(value).collect()

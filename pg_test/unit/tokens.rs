@@ -26,11 +26,7 @@ mod tests {
     }
 
     fn literal(cql: &str, text: &str) -> String {
-        let text = if cql == "blob" {
-            text.replacen("0x", "\\x", 1)
-        } else {
-            text.replace('\'', "''")
-        };
+        let text = if cql == "blob" { text.replacen("0x", "\\x", 1) } else { text.replace('\'', "''") };
         format!("'{text}'")
     }
 
@@ -39,11 +35,7 @@ mod tests {
         let values = json_texts(values);
         let types: Vec<&str> = cql_types.split(',').collect();
         assert_eq!(types.len(), values.len());
-        types
-            .iter()
-            .zip(&values)
-            .map(|(cql, text)| (sql_type(cql, text), literal(cql, text)))
-            .collect()
+        types.iter().zip(&values).map(|(cql, text)| (sql_type(cql, text), literal(cql, text))).collect()
     }
 
     /// PostgreSQL's time has microseconds; a finer one rounds up to 24:00:00, which has no token.
@@ -52,10 +44,7 @@ mod tests {
     }
 
     fn call_with_casts(key: &[(String, String)]) -> String {
-        let arguments: Vec<String> = key
-            .iter()
-            .map(|(sql_type, literal)| format!("{literal}::{sql_type}"))
-            .collect();
+        let arguments: Vec<String> = key.iter().map(|(sql_type, literal)| format!("{literal}::{sql_type}")).collect();
         format!("cass_token({})", arguments.join(", "))
     }
 
@@ -79,22 +68,13 @@ mod tests {
     #[pg_test]
     fn every_known_token_comes_from_stored_columns() {
         let mut compared = 0;
-        for row in csv(TOKENS)
-            .iter()
-            .filter(|row| !is_finer_than_time(&row[1]))
-        {
+        for row in csv(TOKENS).iter().filter(|row| !is_finer_than_time(&row[1])) {
             let key = components(&row[0], &row[1]);
             let columns: Vec<String> = (0..key.len()).map(|i| format!("c{i}")).collect();
-            let declared: Vec<String> = key
-                .iter()
-                .zip(&columns)
-                .map(|((sql_type, _), c)| format!("{c} {sql_type}"))
-                .collect();
+            let declared: Vec<String> =
+                key.iter().zip(&columns).map(|((sql_type, _), c)| format!("{c} {sql_type}")).collect();
             let literals: Vec<&str> = key.iter().map(|(_, literal)| literal.as_str()).collect();
-            run(&format!(
-                "CREATE TEMP TABLE k ({}) ON COMMIT DROP",
-                declared.join(", ")
-            ));
+            run(&format!("CREATE TEMP TABLE k ({}) ON COMMIT DROP", declared.join(", ")));
             run(&format!("INSERT INTO k VALUES ({})", literals.join(", ")));
             let token = value::<i64>(&format!("SELECT cass_token({}) FROM k", columns.join(", ")));
             assert_eq!(token, Some(row[2].parse().unwrap()), "{row:?}");
@@ -114,18 +94,10 @@ mod tests {
             let tokens: Vec<i64> = partitions
                 .iter()
                 .map(|partition| {
-                    value::<i64>(&format!(
-                        "SELECT {}",
-                        call_with_casts(&components(&row[1], partition))
-                    ))
-                    .unwrap()
+                    value::<i64>(&format!("SELECT {}", call_with_casts(&components(&row[1], partition)))).unwrap()
                 })
                 .collect();
-            assert_eq!(
-                tokens.iter().map(i64::to_string).collect::<Vec<_>>(),
-                expected,
-                "{row:?}"
-            );
+            assert_eq!(tokens.iter().map(i64::to_string).collect::<Vec<_>>(), expected, "{row:?}");
             assert!(tokens.windows(2).all(|pair| pair[0] < pair[1]), "{row:?}");
         }
     }
@@ -133,53 +105,28 @@ mod tests {
     #[pg_test]
     fn an_untyped_literal_is_an_error() {
         let error = error_of("SELECT cass_token('a')");
-        assert!(
-            error.starts_with("42P18|could not determine the type of argument 1 of cass_token|"),
-            "{error}"
-        );
-        assert!(error.ends_with(
-            "Add a cast to the type of the partition key's column, for example '1'::text."
-        ));
+        assert!(error.starts_with("42P18|could not determine the type of argument 1 of cass_token|"), "{error}");
+        assert!(error.ends_with("Add a cast to the type of the partition key's column, for example '1'::text."));
         assert_eq!(sqlstate_of("SELECT cass_token(1, NULL)"), "42P18");
     }
 
     #[pg_test]
     fn a_null_component_is_an_error_that_names_it() {
-        assert!(error_of("SELECT cass_token(1, NULL::text)")
-            .starts_with("22004|argument 2 of cass_token is null|"));
-        assert_eq!(
-            sqlstate_of("SELECT cass_token(x) FROM (VALUES (1), (NULL)) v (x)"),
-            "22004"
-        );
+        assert!(error_of("SELECT cass_token(1, NULL::text)").starts_with("22004|argument 2 of cass_token is null|"));
+        assert_eq!(sqlstate_of("SELECT cass_token(x) FROM (VALUES (1), (NULL)) v (x)"), "22004");
     }
 
     #[pg_test]
     fn an_unsupported_type_is_an_error_that_names_it() {
         let error = error_of("SELECT cass_token(1, point '(1,2)')");
         assert!(
-            error.starts_with(
-                "42883|cass_token does not accept type point|Argument 2 is of type point"
-            ),
+            error.starts_with("42883|cass_token does not accept type point|Argument 2 is of type point"),
             "{error}"
         );
-        for other in [
-            "'a'::char(3)",
-            "'a'::name",
-            "'{}'::json",
-            "ARRAY[1]",
-            "'10.0.0.0/8'::cidr",
-            "interval '1 day'",
-        ] {
-            assert_eq!(
-                sqlstate_of(&format!("SELECT cass_token({other})")),
-                "42883",
-                "{other}"
-            );
+        for other in ["'a'::char(3)", "'a'::name", "'{}'::json", "ARRAY[1]", "'10.0.0.0/8'::cidr", "interval '1 day'"] {
+            assert_eq!(sqlstate_of(&format!("SELECT cass_token({other})")), "42883", "{other}");
         }
-        assert_eq!(
-            sqlstate_of("SELECT cass_token(VARIADIC ARRAY[1, 2])"),
-            "0A000"
-        );
+        assert_eq!(sqlstate_of("SELECT cass_token(VARIADIC ARRAY[1, 2])"), "0A000");
         assert_eq!(sqlstate_of("SELECT cass_token()"), "42883");
     }
 
@@ -187,10 +134,7 @@ mod tests {
     fn a_foreign_type_of_an_own_types_name_is_not_an_own_type() {
         run("CREATE SCHEMA other");
         run("CREATE TYPE other.tinyint AS ENUM ('a')");
-        assert_eq!(
-            sqlstate_of("SELECT cass_token('a'::other.tinyint)"),
-            "42883"
-        );
+        assert_eq!(sqlstate_of("SELECT cass_token('a'::other.tinyint)"), "42883");
     }
 
     #[pg_test]
@@ -205,11 +149,7 @@ mod tests {
             ("'10.0.0.1/8'::inet", "22023"),
             ("repeat('x', 65536)", "54000"),
         ] {
-            assert_eq!(
-                sqlstate_of(&format!("SELECT cass_token({value})")),
-                sqlstate,
-                "{value}"
-            );
+            assert_eq!(sqlstate_of(&format!("SELECT cass_token({value})")), sqlstate, "{value}");
         }
     }
 
@@ -218,14 +158,8 @@ mod tests {
         run("CREATE DOMAIN name_of_sensor AS text CHECK (VALUE <> '')");
         run("CREATE DOMAIN nested AS name_of_sensor");
         run("CREATE DOMAIN thousands AS numeric(1,-3)");
-        assert_eq!(
-            text("SELECT (cass_token('key'::nested) = cass_token('key'::text))::text"),
-            "true"
-        );
-        assert_eq!(
-            value::<i64>("SELECT cass_token('1E+3'::thousands)"),
-            Some(-2_607_473_706_957_718_374)
-        );
+        assert_eq!(text("SELECT (cass_token('key'::nested) = cass_token('key'::text))::text"), "true");
+        assert_eq!(value::<i64>("SELECT cass_token('1E+3'::thousands)"), Some(-2_607_473_706_957_718_374));
     }
 
     #[pg_test]
@@ -234,28 +168,17 @@ mod tests {
             value::<i64>("SELECT cass_token(1::numeric(5,1))"),
             value::<i64>("SELECT cass_token('1.0'::numeric)")
         );
-        assert_ne!(
-            value::<i64>("SELECT cass_token(1::numeric)"),
-            value::<i64>("SELECT cass_token('1.0'::numeric)")
-        );
+        assert_ne!(value::<i64>("SELECT cass_token(1::numeric)"), value::<i64>("SELECT cass_token('1.0'::numeric)"));
     }
 
     #[pg_test]
     fn timestamps_are_rounded_down_to_milliseconds() {
         run("SET LOCAL timezone = 'America/New_York'");
         for (fine, rounded) in [
-            (
-                "2015-05-03 13:30:54.234999+00",
-                "2015-05-03 13:30:54.234+00",
-            ),
-            (
-                "1969-12-31 23:59:59.999999+00",
-                "1969-12-31 23:59:59.999+00",
-            ),
+            ("2015-05-03 13:30:54.234999+00", "2015-05-03 13:30:54.234+00"),
+            ("1969-12-31 23:59:59.999999+00", "1969-12-31 23:59:59.999+00"),
         ] {
-            let token = |text: &str| {
-                value::<i64>(&format!("SELECT cass_token('{text}'::timestamptz)")).unwrap()
-            };
+            let token = |text: &str| value::<i64>(&format!("SELECT cass_token('{text}'::timestamptz)")).unwrap();
             assert_eq!(token(fine), token(rounded));
         }
         assert_eq!(
@@ -266,18 +189,9 @@ mod tests {
 
     #[pg_test]
     fn every_nan_has_one_token() {
-        assert_eq!(
-            value::<i64>("SELECT cass_token('NaN'::real)"),
-            Some(-7_253_780_401_204_684_297)
-        );
-        assert_eq!(
-            text("SELECT (cass_token(-'NaN'::float8) = cass_token('NaN'::float8))::text"),
-            "true"
-        );
-        assert_eq!(
-            text("SELECT (cass_token(-'NaN'::float4) = cass_token('NaN'::float4))::text"),
-            "true"
-        );
+        assert_eq!(value::<i64>("SELECT cass_token('NaN'::real)"), Some(-7_253_780_401_204_684_297));
+        assert_eq!(text("SELECT (cass_token(-'NaN'::float8) = cass_token('NaN'::float8))::text"), "true");
+        assert_eq!(text("SELECT (cass_token(-'NaN'::float4) = cass_token('NaN'::float4))::text"), "true");
     }
 
     #[pg_test]
@@ -311,14 +225,8 @@ mod tests {
         run("CREATE TABLE ring_low PARTITION OF ring FOR VALUES FROM (MINVALUE) TO (0)");
         run("CREATE TABLE ring_high PARTITION OF ring FOR VALUES FROM (0) TO (MAXVALUE)");
         run("INSERT INTO ring SELECT 's' || i, i FROM generate_series(1, 500) i");
-        assert_eq!(
-            value::<i64>("SELECT count(*) FROM ring_low WHERE cass_token(a) >= 0"),
-            Some(0)
-        );
-        assert_eq!(
-            value::<i64>("SELECT count(*) FROM ring_high WHERE cass_token(a) < 0"),
-            Some(0)
-        );
+        assert_eq!(value::<i64>("SELECT count(*) FROM ring_low WHERE cass_token(a) >= 0"), Some(0));
+        assert_eq!(value::<i64>("SELECT count(*) FROM ring_high WHERE cass_token(a) < 0"), Some(0));
         assert_eq!(value::<i64>("SELECT count(*) FROM ring"), Some(500));
     }
 

@@ -11,22 +11,10 @@ mod tests {
 
     #[pg_test]
     fn tinyint_reads_and_writes_its_range() {
-        assert_eq!(
-            text("SELECT '-128'::tinyint::text || ' 127 '::tinyint::text"),
-            "-128127"
-        );
-        for (input, sqlstate) in [
-            ("128", "22003"),
-            ("-129", "22003"),
-            ("", "22P02"),
-            ("1.0", "22P02"),
-            ("x", "22P02"),
-        ] {
-            assert_eq!(
-                sqlstate_of(&format!("SELECT '{input}'::tinyint")),
-                sqlstate,
-                "{input}"
-            );
+        assert_eq!(text("SELECT '-128'::tinyint::text || ' 127 '::tinyint::text"), "-128127");
+        for (input, sqlstate) in [("128", "22003"), ("-129", "22003"), ("", "22P02"), ("1.0", "22P02"), ("x", "22P02")]
+        {
+            assert_eq!(sqlstate_of(&format!("SELECT '{input}'::tinyint")), sqlstate, "{input}");
         }
         assert_eq!(sqlstate_of("SELECT 128::tinyint"), "22003");
         assert_eq!(sqlstate_of("SELECT (-129)::smallint::tinyint"), "22003");
@@ -36,35 +24,19 @@ mod tests {
 
     #[pg_test]
     fn timeuuid_takes_version_1_only() {
-        assert_eq!(
-            text(&format!("SELECT {EARLY}::text")),
-            "d2177dd0-eaa2-11de-a572-001b779c76e3"
-        );
+        assert_eq!(text(&format!("SELECT {EARLY}::text")), "d2177dd0-eaa2-11de-a572-001b779c76e3");
         let error = error_of("SELECT '550e8400-e29b-41d4-a716-446655440000'::timeuuid");
-        assert!(
-            error.starts_with("22P02|invalid input syntax for type timeuuid: \"550e8400-e29b-41d4"),
-            "{error}"
-        );
+        assert!(error.starts_with("22P02|invalid input syntax for type timeuuid: \"550e8400-e29b-41d4"), "{error}");
         assert_eq!(sqlstate_of("SELECT gen_random_uuid()::timeuuid"), "22P02");
         assert_eq!(sqlstate_of("SELECT 'x'::timeuuid"), "22P02");
-        assert_eq!(
-            text(&format!("SELECT {EARLY}::uuid::timeuuid::text")),
-            "d2177dd0-eaa2-11de-a572-001b779c76e3"
-        );
+        assert_eq!(text(&format!("SELECT {EARLY}::uuid::timeuuid::text")), "d2177dd0-eaa2-11de-a572-001b779c76e3");
     }
 
     #[pg_test]
     fn timeuuid_orders_by_time_then_signed_bytes() {
-        let ordered = |a: &str, b: &str| {
-            text(&format!(
-                "SELECT ({a} < {b} AND {b} > {a} AND {a} <> {b})::text"
-            ))
-        };
+        let ordered = |a: &str, b: &str| text(&format!("SELECT ({a} < {b} AND {b} > {a} AND {a} <> {b})::text"));
         assert_eq!(ordered(EARLY, LATE), "true");
-        assert_eq!(
-            text(&format!("SELECT ({EARLY}::uuid > {LATE}::uuid)::text")),
-            "true"
-        );
+        assert_eq!(text(&format!("SELECT ({EARLY}::uuid > {LATE}::uuid)::text")), "true");
         // 0x80 is -128, before 0x7f.
         assert_eq!(
             ordered(
@@ -79,59 +51,31 @@ mod tests {
     fn varint_reads_and_writes_any_integer() {
         let long = "-123456789012345678901234567890123456789012345678901234567890";
         assert_eq!(text(&format!("SELECT '{long}'::varint::text")), long);
-        assert_eq!(
-            text("SELECT '+007'::varint::text || '-0'::varint::text"),
-            "70"
-        );
+        assert_eq!(text("SELECT '+007'::varint::text || '-0'::varint::text"), "70");
         for input in ["", "1.5", "1e3", "NaN", "- 1"] {
-            assert_eq!(
-                sqlstate_of(&format!("SELECT '{input}'::varint")),
-                "22P02",
-                "{input}"
-            );
+            assert_eq!(sqlstate_of(&format!("SELECT '{input}'::varint")), "22P02", "{input}");
         }
         assert_eq!(sqlstate_of("SELECT repeat('9', 131073)::varint"), "22003");
-        assert_eq!(
-            value::<i64>("SELECT length(repeat('9', 131072)::varint::text)::bigint"),
-            Some(131_072)
-        );
+        assert_eq!(value::<i64>("SELECT length(repeat('9', 131072)::varint::text)::bigint"), Some(131_072));
     }
 
     #[pg_test]
     fn varint_casts_keep_the_value_or_fail() {
-        assert_eq!(
-            value::<i32>("SELECT '-2147483648'::varint::int"),
-            Some(i32::MIN)
-        );
-        assert_eq!(
-            value::<i64>("SELECT '-9223372036854775808'::varint::bigint"),
-            Some(i64::MIN)
-        );
+        assert_eq!(value::<i32>("SELECT '-2147483648'::varint::int"), Some(i32::MIN));
+        assert_eq!(value::<i64>("SELECT '-9223372036854775808'::varint::bigint"), Some(i64::MIN));
         assert_eq!(sqlstate_of("SELECT '2147483648'::varint::int"), "22003");
-        assert_eq!(
-            sqlstate_of("SELECT '9223372036854775808'::varint::bigint"),
-            "22003"
-        );
+        assert_eq!(sqlstate_of("SELECT '9223372036854775808'::varint::bigint"), "22003");
         for (numeric, integer) in [
             ("2.5", "3"),
             ("-2.5", "-3"),
             ("2.49", "2"),
             ("0.4", "0"),
-            (
-                "12345678901234567890e20",
-                "1234567890123456789000000000000000000000",
-            ),
+            ("12345678901234567890e20", "1234567890123456789000000000000000000000"),
         ] {
-            assert_eq!(
-                text(&format!("SELECT '{numeric}'::numeric::varint::text")),
-                integer
-            );
+            assert_eq!(text(&format!("SELECT '{numeric}'::numeric::varint::text")), integer);
         }
         assert_eq!(sqlstate_of("SELECT 'NaN'::numeric::varint"), "22003");
-        assert_eq!(
-            text("SELECT (1::bigint::varint::numeric + 0.5)::text"),
-            "1.5"
-        );
+        assert_eq!(text("SELECT (1::bigint::varint::numeric + 0.5)::text"), "1.5");
     }
 
     #[pg_test]
@@ -147,10 +91,7 @@ mod tests {
         run("CREATE INDEX t_a ON t (a)");
         run("CREATE INDEX t_b ON t USING hash (b)");
         run("SET LOCAL enable_seqscan = off");
-        assert_eq!(
-            value::<i64>("SELECT count(*) FROM t WHERE a < -98"),
-            Some(2)
-        );
+        assert_eq!(value::<i64>("SELECT count(*) FROM t WHERE a < -98"), Some(2));
         assert_eq!(text("SELECT b::text FROM t WHERE b = 7"), "7");
         assert_eq!(text("SELECT a::text FROM t WHERE a = 7"), "7");
         assert_eq!(sqlstate_of("SELECT a FROM t WHERE a = 300"), "22003");
@@ -191,19 +132,10 @@ mod tests {
     fn own_types_survive_the_binary_protocol() {
         for (own_type, literal, sent) in [
             ("tinyint", "-2", "fe"),
-            (
-                "timeuuid",
-                "d2177dd0-eaa2-11de-a572-001b779c76e3",
-                "d2177dd0eaa211dea572001b779c76e3",
-            ),
+            ("timeuuid", "d2177dd0-eaa2-11de-a572-001b779c76e3", "d2177dd0eaa211dea572001b779c76e3"),
             ("varint", "-129", "ff7f"),
         ] {
-            assert_eq!(
-                text(&format!(
-                    "SELECT encode({own_type}_send('{literal}'::{own_type}), 'hex')"
-                )),
-                sent
-            );
+            assert_eq!(text(&format!("SELECT encode({own_type}_send('{literal}'::{own_type}), 'hex')")), sent);
             let path = format!("/tmp/cass_binary_{}_{own_type}", std::process::id());
             run(&format!("CREATE TEMP TABLE b (v {own_type})"));
             run(&format!("INSERT INTO b VALUES ('{literal}')"));

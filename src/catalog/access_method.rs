@@ -43,10 +43,7 @@ unsafe extern "C-unwind" fn forget(_argument: pg_sys::Datum, _cache: i32, _hash:
     KEY.set(Known::Unknown);
 }
 
-fn look_up(
-    cache: &'static std::thread::LocalKey<Cell<Known>>,
-    find: impl FnOnce() -> Oid,
-) -> Option<Oid> {
+fn look_up(cache: &'static std::thread::LocalKey<Cell<Known>>, find: impl FnOnce() -> Oid) -> Option<Oid> {
     match cache.get() {
         Known::Present(oid) => return Some(oid),
         Known::Absent => return None,
@@ -63,9 +60,7 @@ fn look_up(
 /// Needs a running transaction.
 pub fn cass_am_oid() -> Option<Oid> {
     // SAFETY: a catalog look-up by name, which raises no error for a missing name.
-    look_up(&TABLE, || unsafe {
-        pg_sys::get_table_am_oid(TABLE_ACCESS_METHOD.as_ptr(), true)
-    })
+    look_up(&TABLE, || unsafe { pg_sys::get_table_am_oid(TABLE_ACCESS_METHOD.as_ptr(), true) })
 }
 
 /// OID of access method `cass_key`; `None` where this database has not got the extension.
@@ -73,9 +68,7 @@ pub fn cass_am_oid() -> Option<Oid> {
 /// Needs a running transaction.
 pub fn cass_key_am_oid() -> Option<Oid> {
     // SAFETY: a catalog look-up by name, which raises no error for a missing name.
-    look_up(&KEY, || unsafe {
-        pg_sys::get_index_am_oid(KEY_ACCESS_METHOD.as_ptr(), true)
-    })
+    look_up(&KEY, || unsafe { pg_sys::get_index_am_oid(KEY_ACCESS_METHOD.as_ptr(), true) })
 }
 
 /// Whether an open relation is a table of access method `cass`.
@@ -93,10 +86,7 @@ pub fn is_cass_oid(relid: Oid) -> bool {
     let Some(cass) = cass_am_oid() else {
         return false;
     };
-    with_class_row(relid, |form| {
-        is_table_kind(form.relkind) && form.relam == cass
-    })
-    .unwrap_or(false)
+    with_class_row(relid, |form| is_table_kind(form.relkind) && form.relam == cass).unwrap_or(false)
 }
 
 /// Whether the relation of this OID is an index of access method `cass_key`; false if there is no such relation.
@@ -104,10 +94,7 @@ pub fn is_cass_key_oid(relid: Oid) -> bool {
     let Some(cass_key) = cass_key_am_oid() else {
         return false;
     };
-    with_class_row(relid, |form| {
-        form.relkind == pg_sys::RELKIND_INDEX as i8 && form.relam == cass_key
-    })
-    .unwrap_or(false)
+    with_class_row(relid, |form| form.relkind == pg_sys::RELKIND_INDEX as i8 && form.relam == cass_key).unwrap_or(false)
 }
 
 fn is_table_kind(relkind: i8) -> bool {
@@ -115,14 +102,10 @@ fn is_table_kind(relkind: i8) -> bool {
 }
 
 /// Runs `read` on the relation's row of pg_class; `None` if there is no such relation.
-pub fn with_class_row<R>(
-    relid: Oid,
-    read: impl FnOnce(&pg_sys::FormData_pg_class) -> R,
-) -> Option<R> {
+pub fn with_class_row<R>(relid: Oid, read: impl FnOnce(&pg_sys::FormData_pg_class) -> R) -> Option<R> {
     // SAFETY: the tuple stays pinned until it is released, and GETSTRUCT of a pg_class row is a FormData_pg_class.
     unsafe {
-        let tuple =
-            pg_sys::SearchSysCache1(pg_sys::SysCacheIdentifier::RELOID as i32, relid.into());
+        let tuple = pg_sys::SearchSysCache1(pg_sys::SysCacheIdentifier::RELOID as i32, relid.into());
         if tuple.is_null() {
             return None;
         }

@@ -30,16 +30,9 @@ pub fn parse_list(text: &str) -> Result<Vec<Item>, String> {
             Some((words, next)) => (words, Some(next)),
             None => (after, None),
         };
-        let suffix = words
-            .split_whitespace()
-            .map(str::to_ascii_lowercase)
-            .collect::<Vec<_>>()
-            .join(" ");
+        let suffix = words.split_whitespace().map(str::to_ascii_lowercase).collect::<Vec<_>>().join(" ");
         if suffix.contains('"') {
-            return Err(format!(
-                "there is no comma between two names near \"{}\"",
-                words.trim()
-            ));
+            return Err(format!("there is no comma between two names near \"{}\"", words.trim()));
         }
         items.push(Item { name, suffix });
         match next {
@@ -55,9 +48,7 @@ fn take_identifier(text: &str) -> Result<(String, &str), String> {
         let mut name = String::new();
         let mut rest = quoted;
         loop {
-            let (part, after) = rest
-                .split_once('"')
-                .ok_or_else(|| format!("the quote is not closed in \"{text}\""))?;
+            let (part, after) = rest.split_once('"').ok_or_else(|| format!("the quote is not closed in \"{text}\""))?;
             name.push_str(part);
             match after.strip_prefix('"') {
                 Some(more) => {
@@ -69,9 +60,7 @@ fn take_identifier(text: &str) -> Result<(String, &str), String> {
             }
         }
     }
-    let end = text
-        .find(|c: char| c == ',' || c == '"' || c.is_whitespace())
-        .unwrap_or(text.len());
+    let end = text.find(|c: char| c == ',' || c == '"' || c.is_whitespace()).unwrap_or(text.len());
     let (word, rest) = text.split_at(end);
     if word.is_empty() || word.starts_with(|c: char| c.is_ascii_digit()) {
         return Err(format!("\"{word}\" is not a name"));
@@ -86,13 +75,7 @@ fn fold(word: &str) -> String {
         return String::new();
     };
     // SAFETY: the text is NUL-terminated and `length` bytes long; the result is a palloc'ed C string.
-    unsafe {
-        owned(pg_sys::downcase_truncate_identifier(
-            word.as_ptr(),
-            length,
-            false,
-        ))
-    }
+    unsafe { owned(pg_sys::downcase_truncate_identifier(word.as_ptr(), length, false)) }
 }
 
 /// The name as it is written in SQL, quoted where it must be.
@@ -118,7 +101,5 @@ pub unsafe fn owned(text: *const c_char) -> String {
         return String::new();
     }
     // SAFETY: the caller vouches for `text`.
-    unsafe { CStr::from_ptr(text) }
-        .to_string_lossy()
-        .into_owned()
+    unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
 }

@@ -32,20 +32,12 @@ impl KeyLayout {
         if let Some(text) = clustering_order {
             set_orders(columns, partition_columns, text, &mut orders)?;
         }
-        Ok(Self {
-            partition_columns,
-            orders,
-        })
+        Ok(Self { partition_columns, orders })
     }
 
     /// The value of option `partition_key` that says this.
     pub fn partition_key(&self, columns: &[String]) -> String {
-        identifier::quote_list(
-            columns
-                .iter()
-                .take(self.partition_columns)
-                .map(String::as_str),
-        )
+        identifier::quote_list(columns.iter().take(self.partition_columns).map(String::as_str))
     }
 
     /// The value of option `clustering_order` that says this; `None` if there are no clustering columns.
@@ -69,14 +61,9 @@ fn order_word(order: Order) -> &'static str {
 
 fn parse(option: &str, text: &str) -> Result<Vec<Item>, Report> {
     identifier::parse_list(text).map_err(|reason| {
-        Report::new(
-            "22023",
-            format!("invalid value for option \"{option}\": \"{text}\""),
-        )
-        .detail(format!(
-            "The value cannot be read as a list of column names: {reason}."
-        ))
-        .hint("Write column names separated by commas, as in SQL.")
+        Report::new("22023", format!("invalid value for option \"{option}\": \"{text}\""))
+            .detail(format!("The value cannot be read as a list of column names: {reason}."))
+            .hint("Write column names separated by commas, as in SQL.")
     })
 }
 
@@ -89,15 +76,8 @@ fn partition_columns(columns: &[String], text: &str) -> Result<usize, Report> {
                 .detail(format!("\"{}\" follows column \"{}\".", item.suffix, item.name))
                 .hint("A partition key has no order. The order of clustering columns is option clustering_order."));
         }
-        if items
-            .iter()
-            .take(position)
-            .any(|earlier| earlier.name == item.name)
-        {
-            return Err(Report::new(
-                "42701",
-                format!("column \"{}\" appears twice in partition_key", item.name),
-            ));
+        if items.iter().take(position).any(|earlier| earlier.name == item.name) {
+            return Err(Report::new("42701", format!("column \"{}\" appears twice in partition_key", item.name)));
         }
         if columns.get(position) != Some(&item.name) {
             return Err(Report::new("42P16", "partition_key does not name the leading columns of the primary key")
@@ -117,12 +97,7 @@ fn partition_columns(columns: &[String], text: &str) -> Result<usize, Report> {
 }
 
 /// Applies the value of `clustering_order`, which names clustering columns in key order.
-fn set_orders(
-    columns: &[String],
-    partition_columns: usize,
-    text: &str,
-    orders: &mut [Order],
-) -> Result<(), Report> {
+fn set_orders(columns: &[String], partition_columns: usize, text: &str, orders: &mut [Order]) -> Result<(), Report> {
     let items = parse("clustering_order", text)?;
     let clustering = || match columns.get(partition_columns..) {
         Some(names @ [_, ..]) => {
@@ -137,21 +112,15 @@ fn set_orders(
             "" | "asc" => Order::Ascending,
             "desc" => Order::Descending,
             other => {
-                return Err(Report::new(
-                    "22023",
-                    format!("invalid value for option \"clustering_order\": \"{text}\""),
-                )
-                .detail(format!("\"{other}\" follows column \"{}\".", item.name))
-                .hint("Write ASC or DESC after a column's name."))
+                return Err(Report::new("22023", format!("invalid value for option \"clustering_order\": \"{text}\""))
+                    .detail(format!("\"{other}\" follows column \"{}\".", item.name))
+                    .hint("Write ASC or DESC after a column's name."))
             }
         };
         let Some(position) = columns.iter().position(|name| *name == item.name) else {
             return Err(Report::new(
                 "42P16",
-                format!(
-                    "clustering_order names \"{}\", which is not a clustering column",
-                    item.name
-                ),
+                format!("clustering_order names \"{}\", which is not a clustering column", item.name),
             )
             .detail(clustering())
             .hint("Name only columns of the primary key that are not in partition_key."));
@@ -165,12 +134,9 @@ fn set_orders(
             .hint("Partitions lie in token order; only clustering columns have an order of their own."));
         }
         if position < next {
-            return Err(Report::new(
-                "42P16",
-                "clustering_order does not follow the order of the primary key",
-            )
-            .detail(clustering())
-            .hint("Name each clustering column at most once, in the order of the primary key."));
+            return Err(Report::new("42P16", "clustering_order does not follow the order of the primary key")
+                .detail(clustering())
+                .hint("Name each clustering column at most once, in the order of the primary key."));
         }
         if let Some(slot) = orders.get_mut(position) {
             *slot = order;

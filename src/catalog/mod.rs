@@ -8,9 +8,7 @@ pub mod primary_key;
 pub mod table;
 pub mod table_key;
 
-pub use access_method::{
-    cass_am_oid, cass_key_am_oid, is_cass_key_oid, is_cass_oid, is_cass_relation,
-};
+pub use access_method::{cass_am_oid, cass_key_am_oid, is_cass_key_oid, is_cass_oid, is_cass_relation};
 pub use options::{Compaction, InsertMode};
 pub use table::{table_of, Column, Table};
 pub use table_key::{EncodedKey, KeyColumn, TableKey};

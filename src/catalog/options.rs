@@ -6,13 +6,7 @@ use pgrx::PgList;
 use super::identifier::owned;
 
 /// Names of the options of a cass table, in the order in which they are shown.
-pub const NAMES: [&str; 5] = [
-    PARTITION_KEY,
-    CLUSTERING_ORDER,
-    DEFAULT_TIME_TO_LIVE,
-    COMPACTION,
-    INSERT,
-];
+pub const NAMES: [&str; 5] = [PARTITION_KEY, CLUSTERING_ORDER, DEFAULT_TIME_TO_LIVE, COMPACTION, INSERT];
 
 /// Leading columns of the primary key that place a row: a list of SQL identifiers.
 pub const PARTITION_KEY: &str = "partition_key";
@@ -76,25 +70,16 @@ impl TableOptions {
     /// The options in these names and values, defaults for what they do not name.
     pub fn from_pairs(pairs: &[(String, String)]) -> Self {
         Self {
-            default_time_to_live: value(pairs, DEFAULT_TIME_TO_LIVE)
-                .and_then(|v| v.parse().ok())
-                .unwrap_or_default(),
-            compaction: value(pairs, COMPACTION)
-                .and_then(Compaction::from_name)
-                .unwrap_or_default(),
-            insert: value(pairs, INSERT)
-                .and_then(InsertMode::from_name)
-                .unwrap_or_default(),
+            default_time_to_live: value(pairs, DEFAULT_TIME_TO_LIVE).and_then(|v| v.parse().ok()).unwrap_or_default(),
+            compaction: value(pairs, COMPACTION).and_then(Compaction::from_name).unwrap_or_default(),
+            insert: value(pairs, INSERT).and_then(InsertMode::from_name).unwrap_or_default(),
         }
     }
 }
 
 /// The value of the option of this name.
 pub fn value<'a>(pairs: &'a [(String, String)], name: &str) -> Option<&'a str> {
-    pairs
-        .iter()
-        .find(|(option, _)| option == name)
-        .map(|(_, value)| value.as_str())
+    pairs.iter().find(|(option, _)| option == name).map(|(_, value)| value.as_str())
 }
 
 /// Names and values of a relation's reloptions, as they are stored.
@@ -102,8 +87,7 @@ pub fn stored(relid: Oid) -> Vec<(String, String)> {
     // SAFETY: the tuple stays pinned while its attribute is read; untransformRelOptions copies into a new list of
     // DefElem, whose arguments are String nodes.
     unsafe {
-        let tuple =
-            pg_sys::SearchSysCache1(pg_sys::SysCacheIdentifier::RELOID as i32, relid.into());
+        let tuple = pg_sys::SearchSysCache1(pg_sys::SysCacheIdentifier::RELOID as i32, relid.into());
         if tuple.is_null() {
             return Vec::new();
         }
@@ -114,11 +98,7 @@ pub fn stored(relid: Oid) -> Vec<(String, String)> {
             pg_sys::Anum_pg_class_reloptions as i16,
             &mut is_null,
         );
-        let pairs = if is_null {
-            Vec::new()
-        } else {
-            pairs_of(pg_sys::untransformRelOptions(datum))
-        };
+        let pairs = if is_null { Vec::new() } else { pairs_of(pg_sys::untransformRelOptions(datum)) };
         pg_sys::ReleaseSysCache(tuple);
         pairs
     }
@@ -134,11 +114,7 @@ pub unsafe fn pairs_of(list: *mut pg_sys::List) -> Vec<(String, String)> {
         PgList::<pg_sys::DefElem>::from_pg(list)
             .iter_ptr()
             .map(|option| {
-                let value = if (*option).arg.is_null() {
-                    "true".into()
-                } else {
-                    owned(pg_sys::defGetString(option))
-                };
+                let value = if (*option).arg.is_null() { "true".into() } else { owned(pg_sys::defGetString(option)) };
                 (owned((*option).defname), value)
             })
             .collect()

@@ -35,9 +35,7 @@ pub fn primary_key_of(table: Oid) -> Option<PrimaryKey> {
     // SAFETY: the caller holds a lock on the table, so it stays open-able; the list is a copy.
     let indexes: Vec<Oid> = unsafe {
         let rel = PgRelation::with_lock(table, pg_sys::NoLock as i32);
-        PgList::<Oid>::from_pg(pg_sys::RelationGetIndexList(rel.as_ptr()))
-            .iter_oid()
-            .collect()
+        PgList::<Oid>::from_pg(pg_sys::RelationGetIndexList(rel.as_ptr())).iter_oid().collect()
     };
     indexes.into_iter().find_map(|index| read(table, index))
 }
@@ -45,12 +43,7 @@ pub fn primary_key_of(table: Oid) -> Option<PrimaryKey> {
 /// The index as a primary key, if it is one.
 fn read(table: Oid, index: Oid) -> Option<PrimaryKey> {
     let (primary, immediate, includes, replica_identity) = with_index_row(index, |form| {
-        (
-            form.indisprimary,
-            form.indimmediate,
-            form.indnatts > form.indnkeyatts,
-            form.indisreplident,
-        )
+        (form.indisprimary, form.indimmediate, form.indnatts > form.indnkeyatts, form.indisreplident)
     })?;
     if !primary {
         return None;
@@ -65,10 +58,7 @@ fn read(table: Oid, index: Oid) -> Option<PrimaryKey> {
         index,
         constraint,
         name,
-        columns: attnums
-            .iter()
-            .map(|attnum| column_name(table, *attnum))
-            .collect(),
+        columns: attnums.iter().map(|attnum| column_name(table, *attnum)).collect(),
         attnums,
         immediate,
         includes,
@@ -83,14 +73,10 @@ pub fn column_name(table: Oid, attnum: i16) -> String {
 }
 
 /// Runs `read` on the index's row of pg_index; `None` if there is no such index.
-pub fn with_index_row<R>(
-    index: Oid,
-    read: impl FnOnce(&pg_sys::FormData_pg_index) -> R,
-) -> Option<R> {
+pub fn with_index_row<R>(index: Oid, read: impl FnOnce(&pg_sys::FormData_pg_index) -> R) -> Option<R> {
     // SAFETY: the tuple stays pinned until it is released, and GETSTRUCT of a pg_index row is a FormData_pg_index.
     unsafe {
-        let tuple =
-            pg_sys::SearchSysCache1(pg_sys::SysCacheIdentifier::INDEXRELID as i32, index.into());
+        let tuple = pg_sys::SearchSysCache1(pg_sys::SysCacheIdentifier::INDEXRELID as i32, index.into());
         if tuple.is_null() {
             return None;
         }
@@ -104,9 +90,7 @@ pub fn with_index_row<R>(
 pub fn relation_name(relid: Oid) -> String {
     with_class_row(relid, |form| {
         // SAFETY: relname of a catalog row is NUL-terminated.
-        unsafe { CStr::from_ptr(form.relname.data.as_ptr()) }
-            .to_string_lossy()
-            .into_owned()
+        unsafe { CStr::from_ptr(form.relname.data.as_ptr()) }.to_string_lossy().into_owned()
     })
     .unwrap_or_default()
 }
@@ -116,9 +100,5 @@ pub fn qualified_name(relid: Oid) -> String {
     let schema = with_class_row(relid, |form| form.relnamespace).unwrap_or(Oid::INVALID);
     // SAFETY: a catalog look-up, whose result is null or a palloc'ed C string.
     let schema = unsafe { owned(pg_sys::get_namespace_name(schema)) };
-    format!(
-        "{}.{}",
-        super::identifier::quote(&schema),
-        super::identifier::quote(&relation_name(relid))
-    )
+    format!("{}.{}", super::identifier::quote(&schema), super::identifier::quote(&relation_name(relid)))
 }

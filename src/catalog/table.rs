@@ -62,9 +62,8 @@ unsafe extern "C-unwind" fn forget(_argument: pg_sys::Datum, relid: Oid) {
         if relid == Oid::INVALID {
             tables.clear();
         } else {
-            tables.retain(|table, entry| {
-                *table != relid && entry.key.as_ref().is_none_or(|key| key.index_oid != relid)
-            });
+            tables
+                .retain(|table, entry| *table != relid && entry.key.as_ref().is_none_or(|key| key.index_oid != relid));
         }
     });
 }
@@ -115,15 +114,8 @@ unsafe fn read(rel: pg_sys::Relation) -> Table {
         };
         let descriptor = (*rel).rd_att;
         let attributes = (*descriptor).attrs.as_slice((*descriptor).natts as usize);
-        let columns = attributes
-            .iter()
-            .map(|attribute| column_of(attribute, key.as_deref()))
-            .collect();
-        Table {
-            key,
-            columns,
-            options,
-        }
+        let columns = attributes.iter().map(|attribute| column_of(attribute, key.as_deref())).collect();
+        Table { key, columns, options }
     }
 }
 
@@ -138,26 +130,19 @@ unsafe fn primary_key_index(rel: pg_sys::Relation) -> Option<Oid> {
         return None;
     }
     let cass_key = cass_key_am_oid()?;
-    with_class_row(index, |form| form.relam == cass_key)
-        .unwrap_or(false)
-        .then_some(index)
+    with_class_row(index, |form| form.relam == cass_key).unwrap_or(false).then_some(index)
 }
 
 /// Numbers of an index's key columns, in key order.
 pub fn index_key_attnums(index: Oid) -> Vec<i16> {
     // SAFETY: the tuple stays pinned until released; indkey has indnatts members and is not toasted.
     unsafe {
-        let tuple =
-            pg_sys::SearchSysCache1(pg_sys::SysCacheIdentifier::INDEXRELID as i32, index.into());
+        let tuple = pg_sys::SearchSysCache1(pg_sys::SysCacheIdentifier::INDEXRELID as i32, index.into());
         if tuple.is_null() {
             return Vec::new();
         }
         let form: *mut pg_sys::FormData_pg_index = pg_sys::GETSTRUCT(tuple).cast();
-        let attnums = (*form)
-            .indkey
-            .values
-            .as_slice((*form).indnkeyatts as usize)
-            .to_vec();
+        let attnums = (*form).indkey.values.as_slice((*form).indnkeyatts as usize).to_vec();
         pg_sys::ReleaseSysCache(tuple);
         attnums
     }
@@ -169,25 +154,12 @@ pub fn index_key_attnums(index: Oid) -> Vec<i16> {
 /// `rel` is an open relation.
 unsafe fn read_key(rel: pg_sys::Relation, index: Oid, pairs: &[(String, String)]) -> TableKey {
     // SAFETY: the caller vouches for `rel`.
-    let attributes = unsafe {
-        (*(*rel).rd_att)
-            .attrs
-            .as_slice((*(*rel).rd_att).natts as usize)
-    };
+    let attributes = unsafe { (*(*rel).rd_att).attrs.as_slice((*(*rel).rd_att).natts as usize) };
     let mut columns = Vec::new();
     for attnum in index_key_attnums(index) {
-        let attribute = usize::try_from(attnum)
-            .ok()
-            .and_then(|number| attributes.get(number.checked_sub(1)?));
+        let attribute = usize::try_from(attnum).ok().and_then(|number| attributes.get(number.checked_sub(1)?));
         let Some(column) = attribute.and_then(KeyColumn::of) else {
-            Report::new(
-                "XX002",
-                format!(
-                    "index {} does not describe a key of its table",
-                    index.to_u32()
-                ),
-            )
-            .raise();
+            Report::new("XX002", format!("index {} does not describe a key of its table", index.to_u32())).raise();
         };
         columns.push(column);
     }
@@ -203,9 +175,7 @@ unsafe fn read_key(rel: pg_sys::Relation, index: Oid, pairs: &[(String, String)]
 
 fn column_of(attribute: &pg_sys::FormData_pg_attribute, key: Option<&TableKey>) -> Column {
     let in_key = key.is_some_and(|key| {
-        key.columns
-            .iter()
-            .any(|column| column.attnum == attribute.attnum && column.key_type.is_exact())
+        key.columns.iter().any(|column| column.attnum == attribute.attnum && column.key_type.is_exact())
     });
     Column {
         attnum: attribute.attnum.unsigned_abs(),

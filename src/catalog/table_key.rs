@@ -10,6 +10,9 @@ use super::key_layout::KeyLayout;
 use crate::error::Report;
 use crate::types::{KeyType, TypeError};
 
+/// The token of an empty partition key, which no other key has (`Murmur3Partitioner.MINIMUM`), as keys hold it.
+const EMPTY_PARTITION: [u8; 8] = [0; 8];
+
 /// Longest encoded key, in bytes: what an entry of the delta's btree holds beside its other column.
 pub const MAX_KEY_BYTES: usize = 2_600;
 
@@ -66,19 +69,12 @@ impl TableKey {
             column.order = *order;
         }
         let fingerprint = fingerprint(&columns, layout.partition_columns);
-        Self {
-            index_oid,
-            columns,
-            partition_columns: layout.partition_columns,
-            layout: fingerprint,
-        }
+        Self { index_oid, columns, partition_columns: layout.partition_columns, layout: fingerprint }
     }
 
     /// The columns that place a row.
     pub fn partition(&self) -> &[KeyColumn] {
-        self.columns
-            .get(..self.partition_columns)
-            .unwrap_or(&self.columns)
+        self.columns.get(..self.partition_columns).unwrap_or(&self.columns)
     }
 
     /// The columns that order a row within its partition.
@@ -106,22 +102,14 @@ impl TableKey {
                 column
                     .key_type
                     .check_partition_value(*value)
-                    .and_then(|()| {
-                        column
-                            .key_type
-                            .serialize(*value, column.typmod, &mut serialized)
-                    })
+                    .and_then(|()| column.key_type.serialize(*value, column.typmod, &mut serialized))
             };
             if let Err(error) = checked {
                 column.raise(error);
             }
             if builder.push(&serialized).is_err() {
                 Report::new("54000", "partition key is too long")
-                    .detail(format!(
-                        "The value of column \"{}\" has {} bytes.",
-                        column.name,
-                        serialized.len()
-                    ))
+                    .detail(format!("The value of column \"{}\" has {} bytes.", column.name, serialized.len()))
                     .raise();
             }
         }
@@ -152,18 +140,21 @@ impl TableKey {
             let position = column.position();
             match (values.get(position), nulls.get(position)) {
                 (Some(value), Some(false)) => key_values.push(*value),
-                _ => Report::new(
-                    "23502",
-                    format!(
-                        "null value in column \"{}\" of the primary key",
-                        column.name
-                    ),
-                )
-                .detail("A row is placed by its key, so no part of the key can be null.")
-                .raise(),
+                _ => Report::new("23502", format!("null value in column \"{}\" of the primary key", column.name))
+                    .detail("A row is placed by its key, so no part of the key can be null.")
+                    .raise(),
             }
         }
-        self.encode_values(&key_values)
+        let key = self.encode_values(&key_values);
+        if key.bytes.starts_with(&EMPTY_PARTITION) {
+            Report::new(
+                "22023",
+                format!("the partition key of a row may not be empty: column \"{}\"", self.columns[0].name),
+            )
+            .detail("An empty value alone has no token that a row could have.")
+            .raise();
+        }
+        key
     }
 
     /// The key of these values of all key columns, in key order, none of them NULL.
@@ -174,20 +165,11 @@ impl TableKey {
             self.encode_component(index, *value, &mut bytes);
         }
         if bytes.len() > MAX_KEY_BYTES {
-            Report::new(
-                "54000",
-                format!(
-                    "key of {} bytes exceeds the maximum of {MAX_KEY_BYTES}",
-                    bytes.len()
-                ),
-            )
-            .hint("Use a shorter value, or a hash of it, in the primary key.")
-            .raise();
+            Report::new("54000", format!("key of {} bytes exceeds the maximum of {MAX_KEY_BYTES}", bytes.len()))
+                .hint("Use a shorter value, or a hash of it, in the primary key.")
+                .raise();
         }
-        EncodedKey {
-            bytes,
-            partition_len,
-        }
+        EncodedKey { bytes, partition_len }
     }
 
     /// Fills in the key columns whose type is exact, by column number less 1, from a row's key; values are allocated
@@ -200,9 +182,7 @@ impl TableKey {
         for column in &self.columns {
             let position = column.position();
             if let Some(value) = column.take(&mut reader) {
-                if let (Some(slot), Some(null)) =
-                    (values.get_mut(position), nulls.get_mut(position))
-                {
+                if let (Some(slot), Some(null)) = (values.get_mut(position), nulls.get_mut(position)) {
                     *slot = value;
                     *null = false;
                 }
@@ -235,11 +215,7 @@ impl TableKey {
                 Some(value) => column.output(value),
                 None => {
                     let length = start.len().saturating_sub(reader.remaining().len());
-                    start
-                        .iter()
-                        .take(length)
-                        .map(|byte| format!("{byte:02x}"))
-                        .collect()
+                    start.iter().take(length).map(|byte| format!("{byte:02x}")).collect()
                 }
             };
             parts.push(format!("{}={text}", column.name));
@@ -249,10 +225,7 @@ impl TableKey {
 
     fn report_damage(&self) -> ! {
         Report::new("XX001", "damaged key in a cass table")
-            .detail(format!(
-                "It is too short to be a key of index {}.",
-                self.index_oid.to_u32()
-            ))
+            .detail(format!("It is too short to be a key of index {}.", self.index_oid.to_u32()))
             .raise()
     }
 }
@@ -267,9 +240,7 @@ impl KeyColumn {
         let collation = attribute.attcollation;
         let bytewise = collation == Oid::INVALID || orders_by_bytes(collation);
         // SAFETY: attname of a catalog row is NUL-terminated.
-        let name = unsafe { CStr::from_ptr(attribute.attname.data.as_ptr()) }
-            .to_string_lossy()
-            .into_owned();
+        let name = unsafe { CStr::from_ptr(attribute.attname.data.as_ptr()) }.to_string_lossy().into_owned();
         Some(Self {
             attnum: attribute.attnum,
             name,

@@ -15,7 +15,7 @@ use crate::catalog::primary_key::{self, relation_name, PrimaryKey};
 use crate::error::{keeping_sqlstate, Report};
 
 /// ALTER TABLE, ALTER INDEX, ALTER TYPE of a composite type, and others of the same shape.
-pub(super) fn alter(mut call: Call) -> Remainder {
+pub(super) fn alter(call: &mut Call) -> Remainder {
     let statement: *mut pg_sys::AlterTableStmt = call.take_copy();
     // SAFETY: the hook dispatches by the node's tag, and the copy is ours to change.
     unsafe {
@@ -24,13 +24,13 @@ pub(super) fn alter(mut call: Call) -> Remainder {
                 let lock = pg_sys::AlterTableGetLockLevel((*statement).cmds);
                 match pg_sys::AlterTableLookupRelation(statement, lock) {
                     Oid::INVALID => Remainder::Run,
-                    relid => alter_relation(&call, statement, relid),
+                    relid => alter_relation(call, statement, relid),
                 }
             }
             // Its columns are those of the tables made of it.
             ObjectType::OBJECT_TYPE => {
-                frame::run(Statement::Other, Vec::new(), || call.proceed());
-                Remainder::Nothing
+                frame::begin(Statement::Other, Vec::new(), drop);
+                Remainder::RunFrame
             }
             _ => Remainder::Run,
         }
@@ -47,11 +47,7 @@ enum Change {
 
 /// # Safety
 /// `statement` is in memory of our own and names the relation, which is locked.
-unsafe fn alter_relation(
-    call: &Call,
-    statement: *mut pg_sys::AlterTableStmt,
-    relid: Oid,
-) -> Remainder {
+unsafe fn alter_relation(call: &Call, statement: *mut pg_sys::AlterTableStmt, relid: Oid) -> Remainder {
     // SAFETY: the caller vouches for the statement, whose commands are AlterTableCmd.
     unsafe {
         let commands = nodes::members::<pg_sys::AlterTableCmd>((*statement).cmds);
@@ -66,12 +62,11 @@ unsafe fn alter_relation(
             }
             return Remainder::Run;
         }
-        frame::run(Statement::Other, Vec::new(), || match change {
+        match change {
             Change::ToCass => conversion::to_cass(call, statement, relid),
             Change::FromCass => conversion::from_cass(call, statement, relid),
-            Change::None => alter_cass_table(call, statement, relid),
-        });
-        Remainder::Nothing
+            Change::None => alter_cass_table(statement, relid),
+        }
     }
 }
 
@@ -81,13 +76,8 @@ unsafe fn change(commands: &[*mut pg_sys::AlterTableCmd], is_cass: bool) -> Chan
     for command in commands {
         // SAFETY: the caller vouches for the nodes; the command's name is the access method's.
         unsafe {
-            if (**command).subtype == AlterTableType::AT_SetAccessMethod
-                && !(**command).name.is_null()
-            {
-                return match (
-                    is_cass,
-                    CStr::from_ptr((**command).name) == TABLE_ACCESS_METHOD,
-                ) {
+            if (**command).subtype == AlterTableType::AT_SetAccessMethod && !(**command).name.is_null() {
+                return match (is_cass, CStr::from_ptr((**command).name) == TABLE_ACCESS_METHOD) {
                     (false, true) => Change::ToCass,
                     (true, false) => Change::FromCass,
                     _ => Change::None,
@@ -151,14 +141,10 @@ unsafe fn constraints_of(command: *mut pg_sys::AlterTableCmd) -> Vec<*mut pg_sys
 ///
 /// # Safety
 /// `command` is a valid node.
-pub(super) unsafe fn primary_key_in(
-    command: *mut pg_sys::AlterTableCmd,
-) -> Option<*mut pg_sys::Constraint> {
+pub(super) unsafe fn primary_key_in(command: *mut pg_sys::AlterTableCmd) -> Option<*mut pg_sys::Constraint> {
     // SAFETY: the caller vouches for the node.
     unsafe {
-        constraints_of(command)
-            .into_iter()
-            .find(|constraint| (**constraint).contype == ConstrType::CONSTR_PRIMARY)
+        constraints_of(command).into_iter().find(|constraint| (**constraint).contype == ConstrType::CONSTR_PRIMARY)
     }
 }
 
@@ -174,12 +160,8 @@ unsafe fn refuse_key_changes(table: Oid, commands: &[*mut pg_sys::AlterTableCmd]
         // SAFETY: the caller vouches for the nodes; a name is null or a C string.
         let (subtype, name) = unsafe { ((**command).subtype, owned((**command).name)) };
         match subtype {
-            AlterTableType::AT_DropConstraint if name == key.name => {
-                frame::refuse_dropped_key(table)
-            }
-            AlterTableType::AT_DropColumn if key.columns.contains(&name) => {
-                refuse_column_change(&key, &name, "drop")
-            }
+            AlterTableType::AT_DropConstraint if name == key.name => frame::refuse_dropped_key(table),
+            AlterTableType::AT_DropColumn if key.columns.contains(&name) => refuse_column_change(&key, &name, "drop"),
             AlterTableType::AT_AlterColumnType if key.columns.contains(&name) => {
                 refuse_column_change(&key, &name, "change the type of");
             }
@@ -190,16 +172,13 @@ unsafe fn refuse_key_changes(table: Oid, commands: &[*mut pg_sys::AlterTableCmd]
 
 /// The error of a statement that would drop a key column or change its values.
 pub(super) fn refuse_column_change(key: &PrimaryKey, column: &str, verb: &str) -> ! {
-    Report::new(
-        "0A000",
-        format!("cannot {verb} column \"{column}\", which is in the primary key of a cass table"),
-    )
-    .detail(format!(
-        "Rows are placed and ordered by ({}).",
-        catalog::identifier::quote_list(key.columns.iter().map(String::as_str))
-    ))
-    .hint("Create a table with the new key and copy the rows: INSERT INTO ... SELECT.")
-    .raise()
+    Report::new("0A000", format!("cannot {verb} column \"{column}\", which is in the primary key of a cass table"))
+        .detail(format!(
+            "Rows are placed and ordered by ({}).",
+            catalog::identifier::quote_list(key.columns.iter().map(String::as_str))
+        ))
+        .hint("Create a table with the new key and copy the rows: INSERT INTO ... SELECT.")
+        .raise()
 }
 
 /// ALTER INDEX SET / RESET of a `cass_key` index.
@@ -243,12 +222,7 @@ pub(super) unsafe fn take_options(commands: &mut Vec<*mut pg_sys::AlterTableCmd>
     // SAFETY: the caller vouches for the nodes; the definition of SET and RESET is a list of DefElem.
     commands.retain(|command| unsafe {
         let subtype = (**command).subtype;
-        if ![
-            AlterTableType::AT_SetRelOptions,
-            AlterTableType::AT_ResetRelOptions,
-        ]
-        .contains(&subtype)
-        {
+        if ![AlterTableType::AT_SetRelOptions, AlterTableType::AT_ResetRelOptions].contains(&subtype) {
             return true;
         }
         let (rest, own) = option_list::split((**command).def.cast());
@@ -270,13 +244,11 @@ pub(super) unsafe fn take_options(commands: &mut Vec<*mut pg_sys::AlterTableCmd>
 ///
 /// # Safety
 /// `statement` is in memory of our own and names the table, which is locked.
-unsafe fn alter_cass_table(call: &Call, statement: *mut pg_sys::AlterTableStmt, table: Oid) {
+unsafe fn alter_cass_table(statement: *mut pg_sys::AlterTableStmt, table: Oid) -> Remainder {
     // SAFETY: the caller vouches for the statement.
     unsafe {
         let mut commands = nodes::members::<pg_sys::AlterTableCmd>((*statement).cmds);
-        let unlogs = |command: &*mut pg_sys::AlterTableCmd| {
-            (**command).subtype == AlterTableType::AT_SetUnLogged
-        };
+        let unlogs = |command: &*mut pg_sys::AlterTableCmd| (**command).subtype == AlterTableType::AT_SetUnLogged;
         if commands.iter().any(unlogs) {
             create_table::refuse_unlogged(&relation_name(table));
         }
@@ -285,8 +257,7 @@ unsafe fn alter_cass_table(call: &Call, statement: *mut pg_sys::AlterTableStmt, 
         for command in &commands {
             if let Some(constraint) = primary_key_in(*command) {
                 let column = (**command).def;
-                let column = nodes::is(column, NodeTag::T_ColumnDef)
-                    .then(|| column.cast::<pg_sys::ColumnDef>());
+                let column = nodes::is(column, NodeTag::T_ColumnDef).then(|| column.cast::<pg_sys::ColumnDef>());
                 prepare_key(constraint, table, column, std::mem::take(&mut set));
             }
         }
@@ -296,25 +267,25 @@ unsafe fn alter_cass_table(call: &Call, statement: *mut pg_sys::AlterTableStmt, 
         } else if !set.is_empty() {
             option_list::refuse_without_key(&quote(&relation_name(table)), &set);
         }
-        if !commands.is_empty() {
-            (*statement).cmds = nodes::list(commands);
-            call.proceed();
-        }
-        if let Some(key) = key {
-            let index = primary_key::qualified_name(key.index);
-            if !set.is_empty() {
-                execute(&format!(
-                    "ALTER INDEX {index}{}",
-                    option_list::to_sql("SET", &set)
-                ));
+        let remainder = if commands.is_empty() { Remainder::FinishFrame } else { Remainder::RunFrame };
+        (*statement).cmds = nodes::list(commands);
+        let reset = changes.reset;
+        frame::begin(Statement::AlterTable, Vec::new(), move |_| {
+            if let Some(key) = key {
+                change_options(&primary_key::qualified_name(key.index), &set, &reset);
             }
-            if !changes.reset.is_empty() {
-                execute(&format!(
-                    "ALTER INDEX {index} RESET ({})",
-                    changes.reset.join(", ")
-                ));
-            }
-        }
+        });
+        remainder
+    }
+}
+
+/// Sets and resets options of an index.
+fn change_options(index: &str, set: &[(String, String)], reset: &[String]) {
+    if !set.is_empty() {
+        execute(&format!("ALTER INDEX {index}{}", option_list::to_sql("SET", set)));
+    }
+    if !reset.is_empty() {
+        execute(&format!("ALTER INDEX {index} RESET ({})", reset.join(", ")));
     }
 }
 
@@ -331,13 +302,10 @@ unsafe fn prepare_key(
     // SAFETY: the caller vouches for the nodes.
     unsafe {
         if !(*constraint).indexname.is_null() {
-            Report::new(
-                "0A000",
-                "the primary key of a cass table cannot be made from an existing index",
-            )
-            .detail("It needs an index of access method cass_key, which only a primary key has.")
-            .hint("Write ADD PRIMARY KEY with the columns.")
-            .raise();
+            Report::new("0A000", "the primary key of a cass table cannot be made from an existing index")
+                .detail("It needs an index of access method cass_key, which only a primary key has.")
+                .hint("Write ADD PRIMARY KEY with the columns.")
+                .raise();
         }
         key_index::check_declaration((*constraint).deferrable, !(*constraint).including.is_null());
         if let Some(column) = column {

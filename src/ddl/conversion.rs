@@ -3,7 +3,8 @@
 use pgrx::pg_sys::{self, Oid};
 use pgrx::Spi;
 
-use super::utility::Call;
+use super::frame::{self, Statement};
+use super::utility::{Call, Remainder};
 use super::{alter_table, create_table, key_index, nodes, object_access, option_list};
 use crate::catalog::access_method;
 use crate::catalog::identifier::{owned, quote, quote_list};
@@ -20,9 +21,10 @@ const CONSTRAINT_RELATION_ID: u32 = 2606;
 ///
 /// # Safety
 /// `statement` is in memory of our own and names the table, which is locked.
-pub(super) unsafe fn to_cass(call: &Call, statement: *mut pg_sys::AlterTableStmt, table: Oid) {
+pub(super) unsafe fn to_cass(call: &Call, statement: *mut pg_sys::AlterTableStmt, table: Oid) -> Remainder {
     check_convertible(table);
-    // SAFETY: the caller vouches for the statement, whose commands are AlterTableCmd.
+    // SAFETY: the caller vouches for the statement, whose commands are AlterTableCmd, and which stands in memory that
+    // lives until it ends.
     unsafe {
         let mut commands = nodes::members::<pg_sys::AlterTableCmd>((*statement).cmds);
         let options = alter_table::take_options(&mut commands).set;
@@ -30,9 +32,7 @@ pub(super) unsafe fn to_cass(call: &Call, statement: *mut pg_sys::AlterTableStmt
         let old = primary_key::primary_key_of(table);
         if let Some(old) = &old {
             key_index::check_declaration(!old.immediate, old.includes);
-            old.columns
-                .iter()
-                .for_each(|column| key_index::check_named_column(table, column));
+            old.columns.iter().for_each(|column| key_index::check_named_column(table, column));
         }
         let name = quote(&relation_name(table));
         if old.is_none() && keys.is_empty() && !options.is_empty() {
@@ -44,14 +44,15 @@ pub(super) unsafe fn to_cass(call: &Call, statement: *mut pg_sys::AlterTableStmt
             drop_key(table, old);
         }
         (*statement).cmds = nodes::list(rest);
-        call.proceed();
-        match declaration {
-            _ if !keys.is_empty() => add_keys(call, statement, keys, &options),
+        let call = *call;
+        frame::begin(Statement::AlterTable, Vec::new(), move |_| match declaration {
+            _ if !keys.is_empty() => add_keys(&call, statement, keys, &options),
             Some(declaration) if !drops_old => declaration.add(table, &options),
             _ if !options.is_empty() => option_list::refuse_without_key(&name, &options),
             _ => create_table::unplaced_notice(&name),
-        }
+        });
     }
+    Remainder::RunFrame
 }
 
 /// Makes a cass table one of another access method.
@@ -60,23 +61,27 @@ pub(super) unsafe fn to_cass(call: &Call, statement: *mut pg_sys::AlterTableStmt
 ///
 /// # Safety
 /// `statement` is in memory of our own and names the table, which is locked.
-pub(super) unsafe fn from_cass(call: &Call, statement: *mut pg_sys::AlterTableStmt, table: Oid) {
-    // SAFETY: the caller vouches for the statement, whose commands are AlterTableCmd.
+pub(super) unsafe fn from_cass(call: &Call, statement: *mut pg_sys::AlterTableStmt, table: Oid) -> Remainder {
+    // SAFETY: the caller vouches for the statement, whose commands are AlterTableCmd, and which stands in memory that
+    // lives until it ends.
     unsafe {
         let commands = nodes::members::<pg_sys::AlterTableCmd>((*statement).cmds);
         let (keys, rest) = split_keys(commands);
         let old = primary_key::primary_key_of(table);
         let declaration = old.as_ref().map(Declaration::of);
         (*statement).cmds = nodes::list(rest);
-        call.proceed();
-        if let (Some(old), Some(declaration)) = (old, declaration) {
-            drop_key(table, &old);
-            declaration.add(table, &[]);
-        }
-        if !keys.is_empty() {
-            add_keys(call, statement, keys, &[]);
-        }
+        let call = *call;
+        frame::begin(Statement::AlterTable, Vec::new(), move |_| {
+            if let (Some(old), Some(declaration)) = (old, declaration) {
+                drop_key(table, &old);
+                declaration.add(table, &[]);
+            }
+            if !keys.is_empty() {
+                add_keys(&call, statement, keys, &[]);
+            }
+        });
     }
+    Remainder::RunFrame
 }
 
 /// Takes the commands that add a primary key out: they come after the change of access method.
@@ -85,14 +90,9 @@ pub(super) unsafe fn from_cass(call: &Call, statement: *mut pg_sys::AlterTableSt
 /// `commands` are valid nodes.
 unsafe fn split_keys(
     commands: Vec<*mut pg_sys::AlterTableCmd>,
-) -> (
-    Vec<*mut pg_sys::AlterTableCmd>,
-    Vec<*mut pg_sys::AlterTableCmd>,
-) {
+) -> (Vec<*mut pg_sys::AlterTableCmd>, Vec<*mut pg_sys::AlterTableCmd>) {
     // SAFETY: the caller vouches for the nodes.
-    commands
-        .into_iter()
-        .partition(|command| unsafe { alter_table::primary_key_in(*command).is_some() })
+    commands.into_iter().partition(|command| unsafe { alter_table::primary_key_in(*command).is_some() })
 }
 
 /// Whether the commands themselves drop the constraint of this name.
@@ -102,8 +102,7 @@ unsafe fn split_keys(
 unsafe fn drops(commands: &[*mut pg_sys::AlterTableCmd], constraint: &str) -> bool {
     // SAFETY: the caller vouches for the nodes; a name is null or a C string.
     commands.iter().any(|command| unsafe {
-        (**command).subtype == pg_sys::AlterTableType::AT_DropConstraint
-            && owned((**command).name) == constraint
+        (**command).subtype == pg_sys::AlterTableType::AT_DropConstraint && owned((**command).name) == constraint
     })
 }
 
@@ -122,8 +121,7 @@ unsafe fn add_keys(
         if let (Some(key), false) = (keys.first(), options.is_empty()) {
             if let Some(constraint) = alter_table::primary_key_in(*key) {
                 let own = option_list::of_constraint((*constraint).options);
-                (*constraint).options =
-                    option_list::to_list(&option_list::join(options.to_vec(), own));
+                (*constraint).options = option_list::to_list(&option_list::join(options.to_vec(), own));
             }
         }
         (*statement).cmds = nodes::list(keys);
@@ -143,11 +141,7 @@ unsafe fn add_keys(
 }
 
 fn drop_key(table: Oid, key: &PrimaryKey) {
-    alter_table::execute(&format!(
-        "ALTER TABLE {} DROP CONSTRAINT {}",
-        qualified_name(table),
-        quote(&key.name)
-    ));
+    alter_table::execute(&format!("ALTER TABLE {} DROP CONSTRAINT {}", qualified_name(table), quote(&key.name)));
 }
 
 /// What of a primary key must be said again after its exchange.
@@ -168,13 +162,12 @@ impl Declaration {
                 let text = pg_sys::GetComment(object, class, 0);
                 (!text.is_null()).then(|| owned(text))
             };
-            let tablespace = access_method::with_class_row(key.index, |form| form.reltablespace)
-                .unwrap_or(Oid::INVALID);
+            let tablespace =
+                access_method::with_class_row(key.index, |form| form.reltablespace).unwrap_or(Oid::INVALID);
             (
                 comment(key.index, pg_sys::RelationRelationId),
                 comment(key.constraint, Oid::from(CONSTRAINT_RELATION_ID)),
-                (tablespace != Oid::INVALID)
-                    .then(|| owned(pg_sys::get_tablespace_name(tablespace))),
+                (tablespace != Oid::INVALID).then(|| owned(pg_sys::get_tablespace_name(tablespace))),
             )
         };
         Self {
@@ -191,34 +184,22 @@ impl Declaration {
     fn add(&self, table_oid: Oid, options: &[(String, String)]) {
         let table = qualified_name(table_oid);
         let key = quote(&self.name);
-        let tablespace = self
-            .tablespace
-            .as_ref()
-            .map(|name| format!(" USING INDEX TABLESPACE {}", quote(name)))
-            .unwrap_or_default();
+        let tablespace =
+            self.tablespace.as_ref().map(|name| format!(" USING INDEX TABLESPACE {}", quote(name))).unwrap_or_default();
         alter_table::execute(&format!(
             "ALTER TABLE {table} ADD CONSTRAINT {key} PRIMARY KEY ({}){}{tablespace}",
             quote_list(self.columns.iter().map(String::as_str)),
             option_list::to_sql("WITH", options),
         ));
         if self.replica_identity {
-            alter_table::execute(&format!(
-                "ALTER TABLE {table} REPLICA IDENTITY USING INDEX {key}"
-            ));
+            alter_table::execute(&format!("ALTER TABLE {table} REPLICA IDENTITY USING INDEX {key}"));
         }
         if let Some(comment) = &self.constraint_comment {
             let comment = option_list::quote_literal(comment);
-            alter_table::execute(&format!(
-                "COMMENT ON CONSTRAINT {key} ON {table} IS {comment}"
-            ));
+            alter_table::execute(&format!("COMMENT ON CONSTRAINT {key} ON {table} IS {comment}"));
         }
-        if let (Some(comment), Some(key)) =
-            (&self.index_comment, primary_key::primary_key_of(table_oid))
-        {
-            let (index, comment) = (
-                qualified_name(key.index),
-                option_list::quote_literal(comment),
-            );
+        if let (Some(comment), Some(key)) = (&self.index_comment, primary_key::primary_key_of(table_oid)) {
+            let (index, comment) = (qualified_name(key.index), option_list::quote_literal(comment));
             alter_table::execute(&format!("COMMENT ON INDEX {index} IS {comment}"));
         }
     }
@@ -249,13 +230,10 @@ fn check_convertible(table: Oid) {
         table.to_u32()
     ));
     if related > 0 {
-        Report::new(
-            "0A000",
-            format!("table {name} cannot be part of an inheritance tree or a partition"),
-        )
-        .detail("A parent's primary key is no key of access method cass_key.")
-        .hint("Detach the table first: ALTER TABLE ... NO INHERIT, or DETACH PARTITION.")
-        .raise();
+        Report::new("0A000", format!("table {name} cannot be part of an inheritance tree or a partition"))
+            .detail("A parent's primary key is no key of access method cass_key.")
+            .hint("Detach the table first: ALTER TABLE ... NO INHERIT, or DETACH PARTITION.")
+            .raise();
     }
     let summaries = count(&format!(
         "SELECT count(*) FROM pg_catalog.pg_index i JOIN pg_catalog.pg_class c ON c.oid = i.indexrelid \
@@ -266,10 +244,8 @@ fn check_convertible(table: Oid) {
     if summaries > 0 {
         object_access::refuse_brin(table);
     }
-    let published = count(&format!(
-        "SELECT count(*) FROM pg_catalog.pg_publication_rel WHERE prrelid = {}",
-        table.to_u32()
-    ));
+    let published =
+        count(&format!("SELECT count(*) FROM pg_catalog.pg_publication_rel WHERE prrelid = {}", table.to_u32()));
     if published > 0 {
         Report::new("0A000", format!("cannot publish table {name}"))
             .detail("Logical replication does not see the changes of cass tables.")

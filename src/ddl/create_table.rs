@@ -19,17 +19,13 @@ use crate::error::Report;
 unsafe fn names_cass(name: *const std::ffi::c_char) -> bool {
     // SAFETY: the caller vouches for `name`; the setting is a C string of the server or null.
     unsafe {
-        let name = if name.is_null() {
-            pg_sys::default_table_access_method
-        } else {
-            name.cast_mut()
-        };
+        let name = if name.is_null() { pg_sys::default_table_access_method } else { name.cast_mut() };
         !name.is_null() && CStr::from_ptr(name) == TABLE_ACCESS_METHOD
     }
 }
 
 /// CREATE TABLE.
-pub(super) fn create(mut call: Call) -> Remainder {
+pub(super) fn create(call: &mut Call) -> Remainder {
     let statement: *mut pg_sys::CreateStmt = call.take_copy();
     // SAFETY: the hook dispatches by the node's tag.
     let options = unsafe {
@@ -42,13 +38,12 @@ pub(super) fn create(mut call: Call) -> Remainder {
         (*statement).options = rest;
         options
     };
-    let outcome = frame::run(Statement::CreateTable, options, || call.proceed());
-    report_missing_key(&outcome);
-    Remainder::Nothing
+    frame::begin(Statement::CreateTable, options, report_missing_key);
+    Remainder::RunFrame
 }
 
 /// CREATE TABLE AS, SELECT INTO.
-pub(super) fn create_as(mut call: Call) -> Remainder {
+pub(super) fn create_as(call: &mut Call) -> Remainder {
     let statement: *mut pg_sys::CreateTableAsStmt = call.take_copy();
     // SAFETY: the hook dispatches by the node's tag; a CREATE TABLE AS has an INTO clause.
     let options = unsafe {
@@ -64,9 +59,8 @@ pub(super) fn create_as(mut call: Call) -> Remainder {
         }
         options
     };
-    let outcome = frame::run(Statement::CreateTable, options, || call.proceed());
-    report_missing_key(&outcome);
-    Remainder::Nothing
+    frame::begin(Statement::CreateTable, options, report_missing_key);
+    Remainder::RunFrame
 }
 
 /// Refuses UNLOGGED.
@@ -84,17 +78,14 @@ unsafe fn check_logged(relation: *mut pg_sys::RangeVar) {
 
 /// Refuses a table whose files a crash empties.
 pub(super) fn refuse_unlogged(table: &str) -> ! {
-    Report::new(
-        "0A000",
-        format!("cass table \"{}\" cannot be unlogged", table),
-    )
-    .detail("A crash empties an unlogged table's files, and what tells of its segments would stay.")
-    .hint("Leave UNLOGGED out, or use TEMPORARY for data that need not last.")
-    .raise()
+    Report::new("0A000", format!("cass table \"{}\" cannot be unlogged", table))
+        .detail("A crash empties an unlogged table's files, and what tells of its segments would stay.")
+        .hint("Leave UNLOGGED out, or use TEMPORARY for data that need not last.")
+        .raise()
 }
 
 /// Says what a cass table without a primary key is; options that a key should have taken are an error.
-fn report_missing_key(outcome: &Outcome) {
+fn report_missing_key(outcome: Outcome) {
     let Some(table) = outcome.created else { return };
     if primary_key::primary_key_of(table).is_some() {
         return;
@@ -108,18 +99,13 @@ fn report_missing_key(outcome: &Outcome) {
 
 /// Says that rows are kept unplaced.
 pub(super) fn unplaced_notice(name: &str) {
-    Report::new(
-        "00000",
-        format!("table {name} has no primary key yet, so its rows are kept unplaced and unchecked"),
-    )
-    .hint(format!(
-        "Place them with ALTER TABLE {name} ADD PRIMARY KEY (...) WITH (partition_key = '...')."
-    ))
-    .notice();
+    Report::new("00000", format!("table {name} has no primary key yet, so its rows are kept unplaced and unchecked"))
+        .hint(format!("Place them with ALTER TABLE {name} ADD PRIMARY KEY (...) WITH (partition_key = '...')."))
+        .notice();
 }
 
 /// CREATE INDEX, also as the part of CREATE TABLE that makes the primary key's index.
-pub(super) fn create_index(mut call: Call) -> Remainder {
+pub(super) fn create_index(call: &mut Call) -> Remainder {
     if !call.is_part() {
         return Remainder::Run;
     }
@@ -138,12 +124,9 @@ pub(super) fn create_index(mut call: Call) -> Remainder {
             make_key(statement, table, is_key);
         } else if is_key {
             make_btree(statement);
-        } else {
-            return Remainder::Run;
         }
     }
-    call.proceed();
-    Remainder::Nothing
+    Remainder::Run
 }
 
 /// Makes the primary key of a cass table, which may be cloned from another table's (LIKE INCLUDING INDEXES).
@@ -155,11 +138,7 @@ unsafe fn make_key(statement: *mut pg_sys::IndexStmt, table: pg_sys::Oid, clones
     unsafe {
         let given = frame::take_options(table);
         let options = if (*statement).transformed {
-            let mut options = if clones_key {
-                option_list::own_of((*statement).options)
-            } else {
-                Vec::new()
-            };
+            let mut options = if clones_key { option_list::own_of((*statement).options) } else { Vec::new() };
             // The layout of a key is one whole: options of the new table replace both of the old one's.
             if given.iter().any(|(name, _)| key_index::shapes_key(name)) {
                 options.retain(|(name, _)| !key_index::shapes_key(name));
@@ -169,10 +148,7 @@ unsafe fn make_key(statement: *mut pg_sys::IndexStmt, table: pg_sys::Oid, clones
         } else {
             option_list::join(given, option_list::of_constraint((*statement).options))
         };
-        key_index::check_declaration(
-            (*statement).deferrable,
-            !(*statement).indexIncludingParams.is_null(),
-        );
+        key_index::check_declaration((*statement).deferrable, !(*statement).indexIncludingParams.is_null());
         for column in nodes::members::<pg_sys::IndexElem>((*statement).indexParams) {
             let name = owned((*column).name);
             key_index::check_named_column(table, &name);

@@ -1,8 +1,10 @@
 //! What the hooks tell each other while a statement runs.
 
 use std::cell::RefCell;
+use std::ffi::c_void;
 
-use pgrx::pg_sys::Oid;
+use pgrx::pg_guard;
+use pgrx::pg_sys::{self, Oid};
 
 use crate::catalog::{self, primary_key};
 use crate::error::Report;
@@ -14,9 +16,14 @@ pub enum Statement {
     CreateTable,
     /// REINDEX CONCURRENTLY, which makes a second index for a while.
     ReindexConcurrently,
-    /// One that may drop or alter tables.
+    /// ALTER TABLE of a cass table.
+    AlterTable,
+    /// Another that may drop or alter tables.
     Other,
 }
+
+/// What is done when a statement has been run.
+type AfterWork = Box<dyn FnOnce(Outcome)>;
 
 /// A running statement.
 struct Frame {
@@ -27,19 +34,14 @@ struct Frame {
     options: Vec<(String, String)>,
     /// Tables that have lost their `cass_key` index.
     lost_keys: Vec<Oid>,
+    /// What is left to do when it has been run.
+    after: Option<AfterWork>,
+    /// Nesting level of the (sub)transaction it runs in; an abort of that takes the frame away.
+    transaction_level: i32,
 }
 
 thread_local! {
     static FRAMES: RefCell<Vec<Frame>> = const { RefCell::new(Vec::new()) };
-}
-
-/// Takes the frame off when the statement ends, by an error too.
-struct Guard;
-
-impl Drop for Guard {
-    fn drop(&mut self) {
-        FRAMES.with_borrow_mut(Vec::pop);
-    }
 }
 
 /// What a statement has left behind.
@@ -50,40 +52,68 @@ pub struct Outcome {
     pub options: Vec<(String, String)>,
 }
 
-/// Runs a statement; a cass table that has lost its primary key at its end is an error.
-pub fn run(statement: Statement, options: Vec<(String, String)>, call: impl FnOnce()) -> Outcome {
+/// Registers the callbacks that take away the frames of statements that have failed.
+pub(super) fn init() {
+    // SAFETY: called once a process, from _PG_init; the callbacks are static functions.
+    unsafe {
+        pg_sys::RegisterXactCallback(Some(transaction_ended), std::ptr::null_mut());
+        pg_sys::RegisterSubXactCallback(Some(subtransaction_ended), std::ptr::null_mut());
+    }
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn transaction_ended(event: pg_sys::XactEvent::Type, _argument: *mut c_void) {
+    // Statements that commit on their way (REINDEX CONCURRENTLY) keep their frames.
+    if event == pg_sys::XactEvent::XACT_EVENT_ABORT {
+        FRAMES.with_borrow_mut(Vec::clear);
+    }
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn subtransaction_ended(
+    event: pg_sys::SubXactEvent::Type,
+    _subtransaction: pg_sys::SubTransactionId,
+    _parent: pg_sys::SubTransactionId,
+    _argument: *mut c_void,
+) {
+    if event == pg_sys::SubXactEvent::SUBXACT_EVENT_ABORT_SUB {
+        // SAFETY: reads the state of the transaction that is being aborted.
+        let level = unsafe { pg_sys::GetCurrentTransactionNestLevel() };
+        FRAMES.with_borrow_mut(|frames| frames.retain(|frame| frame.transaction_level < level));
+    }
+}
+
+/// Begins a statement with the options that it gives to the table it creates; [`finish`] ends it.
+pub fn begin(statement: Statement, options: Vec<(String, String)>, after: impl FnOnce(Outcome) + 'static) {
+    // SAFETY: reads the state of the current transaction.
+    let transaction_level = unsafe { pg_sys::GetCurrentTransactionNestLevel() };
     FRAMES.with_borrow_mut(|frames| {
         frames.push(Frame {
             statement,
             created: None,
             options,
             lost_keys: Vec::new(),
+            after: Some(Box::new(after)),
+            transaction_level,
         });
     });
-    let guard = Guard;
-    call();
-    let outcome = with_top(|frame| {
-        (
-            Outcome {
-                created: frame.created,
-                options: std::mem::take(&mut frame.options),
-            },
-            std::mem::take(&mut frame.lost_keys),
-        )
+}
+
+/// Ends a statement that has been run; a cass table that has lost its primary key at its end is an error.
+pub fn finish() {
+    let ended = with_top(|frame| {
+        let outcome = Outcome { created: frame.created, options: std::mem::take(&mut frame.options) };
+        (outcome, frame.after.take())
     });
-    drop(guard);
-    let Some((outcome, lost_keys)) = outcome else {
-        return Outcome {
-            created: None,
-            options: Vec::new(),
-        };
-    };
+    if let Some((outcome, Some(after))) = ended {
+        after(outcome);
+    }
+    let lost_keys = FRAMES.with_borrow_mut(Vec::pop).map_or_else(Vec::new, |frame| frame.lost_keys);
     for table in lost_keys {
         if catalog::is_cass_oid(table) && primary_key::primary_key_of(table).is_none() {
             refuse_dropped_key(table);
         }
     }
-    outcome
 }
 
 /// The error of a statement that would leave a cass table without its primary key.
@@ -114,17 +144,16 @@ pub fn note_lost_key(table: Oid) {
 
 /// Takes the options that the running CREATE TABLE gives to its table.
 pub fn take_options(table: Oid) -> Vec<(String, String)> {
-    with_top(|frame| {
-        if frame.created == Some(table) {
-            std::mem::take(&mut frame.options)
-        } else {
-            Vec::new()
-        }
-    })
-    .unwrap_or_default()
+    with_top(|frame| if frame.created == Some(table) { std::mem::take(&mut frame.options) } else { Vec::new() })
+        .unwrap_or_default()
 }
 
 /// Whether REINDEX CONCURRENTLY runs.
 pub fn in_reindex() -> bool {
     with_top(|frame| frame.statement == Statement::ReindexConcurrently).unwrap_or(false)
+}
+
+/// Whether an ALTER TABLE of a cass table runs, which may check it by queries of the server's own.
+pub fn in_alter_table() -> bool {
+    FRAMES.with_borrow(|frames| frames.iter().any(|frame| frame.statement == Statement::AlterTable))
 }

@@ -22,22 +22,16 @@ pub(super) fn shapes_key(option: &str) -> bool {
 /// Refuses what a primary key of a cass table cannot be.
 pub(super) fn check_declaration(deferrable: bool, includes: bool) {
     if deferrable {
-        Report::new(
-            "0A000",
-            "the primary key of a cass table cannot be deferrable",
-        )
-        .detail("A row is placed by its key as it is written.")
-        .hint("Leave out DEFERRABLE.")
-        .raise();
+        Report::new("0A000", "the primary key of a cass table cannot be deferrable")
+            .detail("A row is placed by its key as it is written.")
+            .hint("Leave out DEFERRABLE.")
+            .raise();
     }
     if includes {
-        Report::new(
-            "0A000",
-            "the primary key of a cass table cannot include other columns",
-        )
-        .detail("Rows lie in the order of the key with all their columns.")
-        .hint("Leave out INCLUDE.")
-        .raise();
+        Report::new("0A000", "the primary key of a cass table cannot include other columns")
+            .detail("Rows lie in the order of the key with all their columns.")
+            .hint("Leave out INCLUDE.")
+            .raise();
     }
 }
 
@@ -75,20 +69,17 @@ pub(super) fn check_type(column: &str, type_oid: Oid) {
 ///
 /// The catalogs must show the index to the current command.
 pub(super) fn complete(index: Oid, table: Oid) {
-    let Some((immediate, includes)) = with_index_row(index, |form| {
-        (form.indimmediate, form.indnatts > form.indnkeyatts)
-    }) else {
+    let Some((immediate, includes)) =
+        with_index_row(index, |form| (form.indimmediate, form.indnatts > form.indnkeyatts))
+    else {
         return;
     };
     check_declaration(!immediate, includes);
     let columns = column_names(index, table);
     let mut pairs = options::stored(index);
-    let layout = KeyLayout::resolve(
-        &columns,
-        options::value(&pairs, PARTITION_KEY),
-        options::value(&pairs, CLUSTERING_ORDER),
-    )
-    .unwrap_or_else(|report| report.raise());
+    let layout =
+        KeyLayout::resolve(&columns, options::value(&pairs, PARTITION_KEY), options::value(&pairs, CLUSTERING_ORDER))
+            .unwrap_or_else(|report| report.raise());
     check_columns(index, table, &layout);
     set_shape(&mut pairs, &layout, &columns);
     store_options(index, &pairs);
@@ -97,10 +88,7 @@ pub(super) fn complete(index: Oid, table: Oid) {
 
 /// Names of the key's columns, as they are now.
 fn column_names(index: Oid, table: Oid) -> Vec<String> {
-    index_key_attnums(index)
-        .into_iter()
-        .map(|attnum| primary_key::column_name(table, attnum))
-        .collect()
+    index_key_attnums(index).into_iter().map(|attnum| primary_key::column_name(table, attnum)).collect()
 }
 
 /// Refuses key columns whose `=` is wider than what their bytes say.
@@ -109,31 +97,17 @@ fn check_columns(index: Oid, table: Oid, layout: &KeyLayout) {
         let (mut type_oid, mut typmod, mut collation) = (Oid::INVALID, -1, Oid::INVALID);
         // SAFETY: a catalog look-up of a column that the index names.
         let (base, deterministic) = unsafe {
-            pg_sys::get_atttypetypmodcoll(
-                table,
-                attnum,
-                &mut type_oid,
-                &mut typmod,
-                &mut collation,
-            );
+            pg_sys::get_atttypetypmodcoll(table, attnum, &mut type_oid, &mut typmod, &mut collation);
             let base = pg_sys::getBaseTypeAndTypmod(type_oid, &mut typmod);
-            (
-                base,
-                collation == Oid::INVALID || pg_sys::get_collation_isdeterministic(collation),
-            )
+            (base, collation == Oid::INVALID || pg_sys::get_collation_isdeterministic(collation))
         };
         let column = primary_key::column_name(table, attnum);
         check_type(&column, type_oid);
         if !deterministic {
-            Report::new(
-                "0A000",
-                format!("collation of key column \"{column}\" is not deterministic"),
-            )
-            .detail(
-                "It holds texts equal whose bytes differ, and a row is placed by its key's bytes.",
-            )
-            .hint("Use a deterministic collation for the column, such as \"C\".")
-            .raise();
+            Report::new("0A000", format!("collation of key column \"{column}\" is not deterministic"))
+                .detail("It holds texts equal whose bytes differ, and a row is placed by its key's bytes.")
+                .hint("Use a deterministic collation for the column, such as \"C\".")
+                .raise();
         }
         if position < layout.partition_columns && base == pg_sys::NUMERICOID && typmod < 0 {
             Report::new("0A000", format!("partition column \"{column}\" of type numeric has no precision and scale"))
@@ -158,35 +132,21 @@ fn set_shape(pairs: &mut Vec<(String, String)>, layout: &KeyLayout, columns: &[S
 ///
 /// `changed` are the options to be set; those in `reset` go back to their defaults.
 pub(super) fn check_change(index: Oid, table: Oid, changed: &[(String, String)], reset: &[String]) {
-    if !changed
-        .iter()
-        .map(|(name, _)| name)
-        .chain(reset)
-        .any(|name| shapes_key(name))
-    {
+    if !changed.iter().map(|(name, _)| name).chain(reset).any(|name| shapes_key(name)) {
         return;
     }
     let columns = column_names(index, table);
     let stored = options::stored(index);
     let resolve = |partition_key, clustering_order| {
-        KeyLayout::resolve(&columns, partition_key, clustering_order)
-            .unwrap_or_else(|report| report.raise())
+        KeyLayout::resolve(&columns, partition_key, clustering_order).unwrap_or_else(|report| report.raise())
     };
-    let old = resolve(
-        options::value(&stored, PARTITION_KEY),
-        options::value(&stored, CLUSTERING_ORDER),
-    );
+    let old = resolve(options::value(&stored, PARTITION_KEY), options::value(&stored, CLUSTERING_ORDER));
     let mut new = resolve(
         options::value(changed, PARTITION_KEY).or(options::value(&stored, PARTITION_KEY)),
         options::value(changed, CLUSTERING_ORDER),
     );
     if options::value(changed, CLUSTERING_ORDER).is_none() {
-        for (order, old) in new
-            .orders
-            .iter_mut()
-            .zip(&old.orders)
-            .skip(new.partition_columns)
-        {
+        for (order, old) in new.orders.iter_mut().zip(&old.orders).skip(new.partition_columns) {
             *order = *old;
         }
     }
@@ -213,14 +173,7 @@ pub(super) fn follow_rename(index: Oid, table: Oid) {
         .and_then(|text| identifier::parse_list(text).ok())
         .map_or(1, |items| items.len());
     let orders = stored_order(index);
-    set_shape(
-        &mut pairs,
-        &KeyLayout {
-            partition_columns,
-            orders,
-        },
-        &columns,
-    );
+    set_shape(&mut pairs, &KeyLayout { partition_columns, orders }, &columns);
     store_options(index, &pairs);
 }
 
@@ -240,13 +193,7 @@ fn stored_order(index: Oid) -> Vec<Order> {
             (*vector).values.as_slice((*vector).dim1 as usize).to_vec()
         };
         bits.into_iter()
-            .map(|bits| {
-                if bits & pg_sys::INDOPTION_DESC as i16 == 0 {
-                    Order::Ascending
-                } else {
-                    Order::Descending
-                }
-            })
+            .map(|bits| if bits & pg_sys::INDOPTION_DESC as i16 == 0 { Order::Ascending } else { Order::Descending })
             .collect()
     })
     .unwrap_or_default()
@@ -268,12 +215,7 @@ fn store_order(index: Oid, orders: &[Order]) {
     // SAFETY: copies the numbers.
     let vector = unsafe { pg_sys::buildint2vector(bits.as_ptr(), bits.len() as i32) };
     with_index_tuple(index, |tuple| {
-        update(
-            pg_sys::IndexRelationId,
-            tuple,
-            pg_sys::Anum_pg_index_indoption,
-            Datum::from(vector),
-        );
+        update(pg_sys::IndexRelationId, tuple, pg_sys::Anum_pg_index_indoption, Datum::from(vector));
     });
 }
 
@@ -282,24 +224,15 @@ fn store_options(index: Oid, pairs: &[(String, String)]) {
     if options::stored(index) == pairs {
         return;
     }
-    let texts: Vec<String> = pairs
-        .iter()
-        .map(|(name, value)| format!("{name}={value}"))
-        .collect();
+    let texts: Vec<String> = pairs.iter().map(|(name, value)| format!("{name}={value}")).collect();
     let Some(datum) = texts.into_datum() else {
         return;
     };
     // SAFETY: the tuple stays pinned until it is released, after its new version has been written.
     unsafe {
-        let tuple =
-            pg_sys::SearchSysCache1(pg_sys::SysCacheIdentifier::RELOID as i32, index.into());
+        let tuple = pg_sys::SearchSysCache1(pg_sys::SysCacheIdentifier::RELOID as i32, index.into());
         if !tuple.is_null() {
-            update(
-                pg_sys::RelationRelationId,
-                tuple,
-                pg_sys::Anum_pg_class_reloptions,
-                datum,
-            );
+            update(pg_sys::RelationRelationId, tuple, pg_sys::Anum_pg_class_reloptions, datum);
             pg_sys::ReleaseSysCache(tuple);
         }
     }
@@ -308,8 +241,7 @@ fn store_options(index: Oid, pairs: &[(String, String)]) {
 fn with_index_tuple<R>(index: Oid, read: impl FnOnce(pg_sys::HeapTuple) -> R) -> Option<R> {
     // SAFETY: the tuple stays pinned until it is released.
     unsafe {
-        let tuple =
-            pg_sys::SearchSysCache1(pg_sys::SysCacheIdentifier::INDEXRELID as i32, index.into());
+        let tuple = pg_sys::SearchSysCache1(pg_sys::SysCacheIdentifier::INDEXRELID as i32, index.into());
         if tuple.is_null() {
             return None;
         }

@@ -17,10 +17,13 @@ mod utility;
 
 use pgrx::pg_sys;
 
+pub use frame::in_alter_table;
+
 use crate::error::Report;
 
 /// Installs the hooks. Called once a process from `_PG_init`.
 pub fn init() {
+    frame::init();
     utility::init();
     object_access::init();
 }

@@ -56,12 +56,7 @@ pub unsafe fn is(node: *mut pg_sys::Node, tag: pg_sys::NodeTag) -> bool {
 /// `list` is a list of String nodes.
 pub unsafe fn names(list: *mut pg_sys::List) -> Vec<String> {
     // SAFETY: the caller vouches for the list.
-    unsafe {
-        members::<pg_sys::String>(list)
-            .into_iter()
-            .map(|name| owned((*name).sval))
-            .collect()
-    }
+    unsafe { members::<pg_sys::String>(list).into_iter().map(|name| owned((*name).sval)).collect() }
 }
 
 /// The relation that a RangeVar names; `None` if there is none. Takes no lock.

@@ -40,23 +40,15 @@ unsafe extern "C-unwind" fn object_access(
             pg_sys::ffi::pg_guard_ffi_boundary(|| previous(access, class, object, part, argument));
         }
         match access {
-            ObjectAccessType::OAT_POST_CREATE
-                if class == pg_sys::RelationRelationId && part == 0 =>
-            {
-                created(object)
-            }
+            ObjectAccessType::OAT_POST_CREATE if class == pg_sys::RelationRelationId && part == 0 => created(object),
             ObjectAccessType::OAT_POST_ALTER if class == pg_sys::RelationRelationId && part > 0 => {
                 column_altered(object, part);
             }
-            ObjectAccessType::OAT_POST_ALTER
-                if class.to_u32() == INHERITS_RELATION_ID && !argument.is_null() =>
-            {
+            ObjectAccessType::OAT_POST_ALTER if class.to_u32() == INHERITS_RELATION_ID && !argument.is_null() => {
                 let parent = (*argument.cast::<pg_sys::ObjectAccessPostAlter>()).auxiliary_id;
                 check_inheritance(object, parent);
             }
-            ObjectAccessType::OAT_DROP if class == pg_sys::RelationRelationId && part == 0 => {
-                dropped(object)
-            }
+            ObjectAccessType::OAT_DROP if class == pg_sys::RelationRelationId && part == 0 => dropped(object),
             _ => {}
         }
     }
@@ -101,8 +93,7 @@ fn created(relid: Oid) {
 
 /// An index has been created, and the catalogs show it.
 fn index_created(index: Oid, method: Oid) {
-    let Some((table, primary)) = with_index_row(index, |form| (form.indrelid, form.indisprimary))
-    else {
+    let Some((table, primary)) = with_index_row(index, |form| (form.indrelid, form.indisprimary)) else {
         return;
     };
     let is_key = access_method::cass_key_am_oid() == Some(method);
@@ -123,32 +114,18 @@ fn index_created(index: Oid, method: Oid) {
 }
 
 fn refuse_misplaced_key(table: Oid) -> ! {
-    Report::new(
-        "0A000",
-        "access method cass_key is for primary keys of cass tables only",
-    )
-    .detail(format!(
-        "The index is on table \"{}\".",
-        relation_name(table)
-    ))
-    .hint("Use btree.")
-    .raise()
+    Report::new("0A000", "access method cass_key is for primary keys of cass tables only")
+        .detail(format!("The index is on table \"{}\".", relation_name(table)))
+        .hint("Use btree.")
+        .raise()
 }
 
 /// Refuses an index of blocks, which a cass table's row identifiers do not have.
 pub(super) fn refuse_brin(table: Oid) -> ! {
-    Report::new(
-        "0A000",
-        format!(
-            "table \"{}\" cannot have a BRIN index",
-            relation_name(table)
-        ),
-    )
-    .detail(
-        "A BRIN index summarises blocks of a table, and rows of a cass table do not stay in one.",
-    )
-    .hint("Use btree, or a clustering column.")
-    .raise()
+    Report::new("0A000", format!("table \"{}\" cannot have a BRIN index", relation_name(table)))
+        .detail("A BRIN index summarises blocks of a table, and rows of a cass table do not stay in one.")
+        .hint("Use btree, or a clustering column.")
+        .raise()
 }
 
 /// A column has been altered: perhaps renamed, as the options of the key name its columns; perhaps given another type,
@@ -160,11 +137,7 @@ fn column_altered(table: Oid, column: c_int) {
     let Some(key) = primary_key::primary_key_of(table) else {
         return;
     };
-    let Some(position) = key
-        .attnums
-        .iter()
-        .position(|attnum| c_int::from(*attnum) == column)
-    else {
+    let Some(position) = key.attnums.iter().position(|attnum| c_int::from(*attnum) == column) else {
         return;
     };
     if !catalog::is_cass_key_oid(key.index) {
@@ -184,13 +157,7 @@ fn column_type(relid: Oid, column: c_int) -> (Oid, i32, Oid) {
     let (mut type_oid, mut typmod, mut collation) = (Oid::INVALID, -1, Oid::INVALID);
     // SAFETY: a catalog look-up of a column that exists.
     unsafe {
-        pg_sys::get_atttypetypmodcoll(
-            relid,
-            column as i16,
-            &mut type_oid,
-            &mut typmod,
-            &mut collation,
-        );
+        pg_sys::get_atttypetypmodcoll(relid, column as i16, &mut type_oid, &mut typmod, &mut collation);
     }
     (type_oid, typmod, collation)
 }
@@ -213,10 +180,7 @@ fn check_inheritance(child: Oid, parent: Oid) {
     };
     Report::new(
         "0A000",
-        format!(
-            "table \"{}\" cannot be part of an inheritance tree or a partition",
-            relation_name(table)
-        ),
+        format!("table \"{}\" cannot be part of an inheritance tree or a partition", relation_name(table)),
     )
     .detail("A parent's primary key is no key of access method cass_key.")
     .hint(hint)

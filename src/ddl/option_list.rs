@@ -38,8 +38,7 @@ pub unsafe fn split(list: *mut pg_sys::List) -> (*mut pg_sys::List, Vec<(String,
     // SAFETY: the caller vouches for the list.
     for option in unsafe { nodes::members::<pg_sys::DefElem>(list) } {
         // SAFETY: a member of the list; names are NUL-terminated.
-        let (name, namespaced) =
-            unsafe { (owned((*option).defname), !(*option).defnamespace.is_null()) };
+        let (name, namespaced) = unsafe { (owned((*option).defname), !(*option).defnamespace.is_null()) };
         if namespaced || is_core(&name) {
             core.push(option);
         } else if is_own(&name) {
@@ -79,25 +78,16 @@ pub unsafe fn own_of(list: *mut pg_sys::List) -> Vec<(String, String)> {
 
 fn refuse_unknown(name: &str) -> ! {
     Report::new("22023", format!("unrecognized parameter \"{name}\""))
-        .hint(format!(
-            "The options of a cass table are {}.",
-            NAMES.join(", ")
-        ))
+        .hint(format!("The options of a cass table are {}.", NAMES.join(", ")))
         .raise()
 }
 
 /// Joins the options given to a table with those given to its primary key; one given to both is an error.
 pub fn join(mut table: Vec<(String, String)>, key: Vec<(String, String)>) -> Vec<(String, String)> {
-    if let Some((name, _)) = key
-        .iter()
-        .find(|(name, _)| options::value(&table, name).is_some())
-    {
-        Report::new(
-            "42601",
-            format!("parameter \"{name}\" specified more than once"),
-        )
-        .hint("Give it either to the table or to its primary key.")
-        .raise();
+    if let Some((name, _)) = key.iter().find(|(name, _)| options::value(&table, name).is_some()) {
+        Report::new("42601", format!("parameter \"{name}\" specified more than once"))
+            .hint("Give it either to the table or to its primary key.")
+            .raise();
     }
     table.extend(key);
     table
@@ -119,10 +109,7 @@ pub fn to_sql(keyword: &str, pairs: &[(String, String)]) -> String {
     if pairs.is_empty() {
         return String::new();
     }
-    let options: Vec<String> = pairs
-        .iter()
-        .map(|(name, value)| format!("{name} = {}", quote_literal(value)))
-        .collect();
+    let options: Vec<String> = pairs.iter().map(|(name, value)| format!("{name} = {}", quote_literal(value))).collect();
     format!(" {keyword} ({})", options.join(", "))
 }
 
@@ -134,9 +121,7 @@ pub fn quote_literal(text: &str) -> String {
 
 /// The error of options without a primary key that could carry them.
 pub fn refuse_without_key(table: &str, pairs: &[(String, String)]) -> ! {
-    let (name, value) = pairs
-        .first()
-        .map_or(("partition_key", ""), |(name, value)| (name, value));
+    let (name, value) = pairs.first().map_or(("partition_key", ""), |(name, value)| (name, value));
     Report::new("42P16", format!("option \"{name}\" needs a primary key, which table \"{table}\" has not got"))
         .detail("The options of a cass table are kept with its primary key.")
         .hint(format!(

@@ -35,25 +35,17 @@ unsafe fn refuse_cass_tables(objects: *mut pg_sys::List) {
     // SAFETY: the caller vouches for the list; a table's entry has its name.
     unsafe {
         for object in nodes::members::<pg_sys::PublicationObjSpec>(objects) {
-            if (*object).pubobjtype != PublicationObjSpecType::PUBLICATIONOBJ_TABLE
-                || (*object).pubtable.is_null()
-            {
+            if (*object).pubobjtype != PublicationObjSpecType::PUBLICATIONOBJ_TABLE || (*object).pubtable.is_null() {
                 continue;
             }
             let Some(table) = nodes::find_relation((*(*object).pubtable).relation) else {
                 continue;
             };
             if catalog::is_cass_oid(table) {
-                Report::new(
-                    "0A000",
-                    format!(
-                        "cannot publish table \"{}\"",
-                        primary_key::relation_name(table)
-                    ),
-                )
-                .detail("Logical replication does not see the changes of cass tables.")
-                .hint("Use streaming replication.")
-                .raise();
+                Report::new("0A000", format!("cannot publish table \"{}\"", primary_key::relation_name(table)))
+                    .detail("Logical replication does not see the changes of cass tables.")
+                    .hint("Use streaming replication.")
+                    .raise();
             }
         }
     }

@@ -8,7 +8,6 @@ use pgrx::prelude::*;
 use super::frame::{self, Statement};
 use super::{alter_table, create_table, nodes, publication};
 use crate::catalog::{self, identifier::owned};
-use crate::error::keeping_sqlstate;
 use crate::pg::externs::unguarded;
 
 static mut PREVIOUS: pg_sys::ProcessUtility_hook_type = None;
@@ -36,37 +35,6 @@ pub(super) struct Call {
 }
 
 impl Call {
-    /// Runs the statement as PostgreSQL, or the next hook, does.
-    pub fn proceed(&self) {
-        // SAFETY: the arguments are those that PostgreSQL called the hook with, or copies of them.
-        keeping_sqlstate(|| unsafe {
-            match PREVIOUS {
-                Some(previous) => pg_sys::ffi::pg_guard_ffi_boundary(|| {
-                    previous(
-                        self.statement,
-                        self.query,
-                        self.read_only_tree,
-                        self.context,
-                        self.parameters,
-                        self.environment,
-                        self.destination,
-                        self.completion,
-                    );
-                }),
-                _ => pg_sys::standard_ProcessUtility(
-                    self.statement,
-                    self.query,
-                    self.read_only_tree,
-                    self.context,
-                    self.parameters,
-                    self.environment,
-                    self.destination,
-                    self.completion,
-                ),
-            }
-        });
-    }
-
     /// Puts a copy in the statement's place, which may be changed; gives the utility statement in it.
     pub fn take_copy<T>(&mut self) -> *mut T {
         // SAFETY: PostgreSQL passed a valid planned statement; the copy lives in the current memory context.
@@ -87,16 +55,18 @@ impl Call {
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[repr(C)]
 pub(super) enum Remainder {
-    /// Nothing: it has been run.
-    Nothing,
     /// To run it as PostgreSQL does.
     Run,
-    /// The same, and to say that the COPY noted has ended.
+    /// The same, and to finish the frame that was begun for it.
+    RunFrame,
+    /// Only to finish the frame: it has nothing in it for PostgreSQL.
+    FinishFrame,
+    /// To run it, and to say that the COPY noted has ended.
     RunCopy,
 }
 
-/// The hook. Statements that are none of ours are passed on without pgrx's guard, since an error that passes through it
-/// loses its constraint name, position and context: it jumps over this frame, which holds nothing to drop.
+/// The hook. The statement itself is run without pgrx's guard, since an error that passes through that loses its
+/// constraint name, position and context: it jumps over this frame, which holds nothing to drop.
 unsafe extern "C-unwind" fn process_utility(
     statement: *mut pg_sys::PlannedStmt,
     query: *const c_char,
@@ -107,52 +77,34 @@ unsafe extern "C-unwind" fn process_utility(
     destination: *mut pg_sys::DestReceiver,
     completion: *mut pg_sys::QueryCompletion,
 ) {
-    let call = Call {
-        statement,
-        query,
-        read_only_tree,
-        context,
-        parameters,
-        environment,
-        destination,
-        completion,
-    };
-    // SAFETY: the arguments are those that PostgreSQL called the hook with.
+    let mut call = Call { statement, query, read_only_tree, context, parameters, environment, destination, completion };
+    // SAFETY: the arguments are those that PostgreSQL called the hook with, or copies of them.
     unsafe {
-        let remainder = begin(&call);
-        if remainder == Remainder::Nothing {
-            return;
+        let remainder = begin(&mut call);
+        if remainder != Remainder::FinishFrame {
+            let run = PREVIOUS.unwrap_or(unguarded::standard_ProcessUtility);
+            run(
+                call.statement,
+                call.query,
+                call.read_only_tree,
+                call.context,
+                call.parameters,
+                call.environment,
+                call.destination,
+                call.completion,
+            );
         }
-        match PREVIOUS {
-            Some(previous) => previous(
-                statement,
-                query,
-                read_only_tree,
-                context,
-                parameters,
-                environment,
-                destination,
-                completion,
-            ),
-            None => unguarded::standard_ProcessUtility(
-                statement,
-                query,
-                read_only_tree,
-                context,
-                parameters,
-                environment,
-                destination,
-                completion,
-            ),
-        }
-        if remainder == Remainder::RunCopy {
-            end_copy();
+        match remainder {
+            Remainder::Run => {}
+            Remainder::RunFrame | Remainder::FinishFrame => finish(),
+            Remainder::RunCopy => end_copy(),
         }
     }
 }
 
+/// What is done before a statement is run, which may put a changed copy in its place.
 #[pg_guard]
-unsafe extern "C-unwind" fn begin(call: &Call) -> Remainder {
+unsafe extern "C-unwind" fn begin(call: &mut Call) -> Remainder {
     // SAFETY: PostgreSQL passes a valid statement, whose utility statement is a node.
     let tag = unsafe { (*(*call.statement).utilityStmt).type_ };
     match tag {
@@ -167,11 +119,16 @@ unsafe extern "C-unwind" fn begin(call: &Call) -> Remainder {
         | NodeTag::T_DropOwnedStmt
             if catalog::cass_am_oid().is_some() =>
         {
-            dispatch(*call, tag)
+            dispatch(call, tag)
         }
         NodeTag::T_CopyStmt => begin_copy(call),
         _ => Remainder::Run,
     }
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn finish() {
+    frame::finish();
 }
 
 /// Notes which columns a COPY FROM lists.
@@ -193,19 +150,18 @@ unsafe extern "C-unwind" fn end_copy() {
     crate::statement::copied();
 }
 
-fn dispatch(call: Call, tag: NodeTag) -> Remainder {
+fn dispatch(call: &mut Call, tag: NodeTag) -> Remainder {
     match tag {
         NodeTag::T_CreateStmt => create_table::create(call),
         NodeTag::T_CreateTableAsStmt => create_table::create_as(call),
         NodeTag::T_IndexStmt => create_table::create_index(call),
-        // Its checks of constraints are queries of the server, which nobody could rewrite.
-        NodeTag::T_AlterTableStmt => crate::planner::exempt(|| alter_table::alter(call)),
-        NodeTag::T_CreatePublicationStmt => publication::create(&call),
-        NodeTag::T_AlterPublicationStmt => publication::alter(&call),
-        NodeTag::T_ReindexStmt => reindex(&call),
+        NodeTag::T_AlterTableStmt => alter_table::alter(call),
+        NodeTag::T_CreatePublicationStmt => publication::create(call),
+        NodeTag::T_AlterPublicationStmt => publication::alter(call),
+        NodeTag::T_ReindexStmt => reindex(call),
         _ => {
-            frame::run(Statement::Other, Vec::new(), || call.proceed());
-            Remainder::Nothing
+            frame::begin(Statement::Other, Vec::new(), drop);
+            Remainder::RunFrame
         }
     }
 }
@@ -217,15 +173,11 @@ fn reindex(call: &Call) -> Remainder {
         let statement: *mut pg_sys::ReindexStmt = (*call.statement).utilityStmt.cast();
         nodes::members::<pg_sys::DefElem>((*statement).params)
             .into_iter()
-            .any(|parameter| {
-                owned((*parameter).defname) == "concurrently" && pg_sys::defGetBoolean(parameter)
-            })
+            .any(|parameter| owned((*parameter).defname) == "concurrently" && pg_sys::defGetBoolean(parameter))
     };
     if !concurrently {
         return Remainder::Run;
     }
-    frame::run(Statement::ReindexConcurrently, Vec::new(), || {
-        call.proceed()
-    });
-    Remainder::Nothing
+    frame::begin(Statement::ReindexConcurrently, Vec::new(), drop);
+    Remainder::RunFrame
 }

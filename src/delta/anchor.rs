@@ -13,14 +13,8 @@ use pgrx::pg_sys;
 /// Puts an anchor for `key` into the delta. Nothing happens where another row of the key was faster.
 pub fn win(delta: &Delta, key: &[u8], command: pg_sys::CommandId) {
     crate::pg::scratch::in_scratch(|| {
-        let header = RowHeader {
-            kind: RowKind::Anchor,
-            row_id: 0,
-            write_time: 0,
-            marker: false,
-            expiry: None,
-            natts: 0,
-        };
+        let header =
+            RowHeader { kind: RowKind::Anchor, row_id: 0, write_time: 0, marker: false, expiry: None, natts: 0 };
         let tuple = delta.form_tuple(key, 0, RowKind::Anchor, &RowBuilder::new(header).encode());
         if insert_unique(delta, tuple, key, command) {
             // SAFETY: heap_insert has set the tuple's TID.
@@ -44,24 +38,17 @@ fn freeze(delta: &Delta, tid: pg_sys::ItemPointerData) {
             xmax: pg_sys::InvalidTransactionId,
             offset: tid.ip_posid,
             infomask2: (*header).t_infomask2,
-            infomask: (*header).t_infomask
-                | (pg_sys::HEAP_XMIN_FROZEN | pg_sys::HEAP_XMAX_INVALID) as u16,
+            infomask: (*header).t_infomask | (pg_sys::HEAP_XMIN_FROZEN | pg_sys::HEAP_XMAX_INVALID) as u16,
             flags: 0,
         };
         // Readers pass anchors over, so no standby query needs to be cancelled: the cutoff is the oldest there is.
         let cutoff = (*(*delta.heap).rd_rel).relfrozenxid;
-        let logged = (*(*delta.heap).rd_rel).relpersistence
-            == pg_sys::RELPERSISTENCE_PERMANENT as std::ffi::c_char;
+        let logged = (*(*delta.heap).rd_rel).relpersistence == pg_sys::RELPERSISTENCE_PERMANENT as std::ffi::c_char;
         pg_sys::CritSectionCount += 1;
         (*header).t_infomask = freeze.infomask;
         pg_sys::MarkBufferDirty(buffer);
         if logged {
-            let lsn = log_heap_freeze(
-                delta.heap,
-                buffer,
-                cutoff,
-                std::slice::from_mut(&mut freeze),
-            );
+            let lsn = log_heap_freeze(delta.heap, buffer, cutoff, std::slice::from_mut(&mut freeze));
             page_set_lsn(page, lsn);
         }
         pg_sys::CritSectionCount -= 1;

@@ -56,30 +56,14 @@ pub fn create(table: pg_sys::Relation) -> pg_sys::Oid {
             );
             pg_sys::CommandCounterIncrement();
             let heap = pg_sys::table_open(delta, pg_sys::AccessExclusiveLock as i32);
-            index(
-                heap,
-                "key",
-                &[1, 2],
-                &[pg_sys::INT8OID, pg_sys::BYTEAOID],
-                true,
-            );
+            index(heap, "key", &[1, 2], &[pg_sys::INT8OID, pg_sys::BYTEAOID], true);
             index(heap, "row", &[3], &[pg_sys::INT8OID], false);
             pg_sys::table_close(heap, pg_sys::NoLock as i32);
-            let depender = pg_sys::ObjectAddress {
-                classId: pg_sys::RelationRelationId,
-                objectId: delta,
-                objectSubId: 0,
-            };
-            let referenced = pg_sys::ObjectAddress {
-                classId: pg_sys::RelationRelationId,
-                objectId: table_oid,
-                objectSubId: 0,
-            };
-            pg_sys::recordDependencyOn(
-                &depender,
-                &referenced,
-                pg_sys::DependencyType::DEPENDENCY_INTERNAL,
-            );
+            let depender =
+                pg_sys::ObjectAddress { classId: pg_sys::RelationRelationId, objectId: delta, objectSubId: 0 };
+            let referenced =
+                pg_sys::ObjectAddress { classId: pg_sys::RelationRelationId, objectId: table_oid, objectSubId: 0 };
+            pg_sys::recordDependencyOn(&depender, &referenced, pg_sys::DependencyType::DEPENDENCY_INTERNAL);
             pg_sys::CommandCounterIncrement();
             delta
         }
@@ -108,17 +92,10 @@ unsafe fn columns() -> pg_sys::TupleDesc {
     }
 }
 
-unsafe fn index(
-    heap: pg_sys::Relation,
-    suffix: &str,
-    columns: &[i16],
-    types: &[pg_sys::Oid],
-    unique: bool,
-) {
+unsafe fn index(heap: pg_sys::Relation, suffix: &str, columns: &[i16], types: &[pg_sys::Oid], unique: bool) {
     // SAFETY: `heap` is open with an exclusive lock; arrays live to the end of the call.
     unsafe {
-        let name =
-            std::ffi::CStr::from_ptr((*(*heap).rd_rel).relname.data.as_ptr()).to_string_lossy();
+        let name = std::ffi::CStr::from_ptr((*(*heap).rd_rel).relname.data.as_ptr()).to_string_lossy();
         let name = CString::new(format!("{name}_{suffix}")).unwrap_or_default();
         let info = pg_sys::makeIndexInfo(
             columns.len() as i32,
@@ -136,15 +113,9 @@ unsafe fn index(
         for (column, type_oid) in columns.iter().zip(types) {
             let info_columns = (*info).ii_IndexAttrNumbers.as_mut_ptr();
             *info_columns.add(classes.len()) = *column;
-            let attribute = (*(*heap).rd_att)
-                .attrs
-                .as_mut_ptr()
-                .add(*column as usize - 1);
+            let attribute = (*(*heap).rd_att).attrs.as_mut_ptr().add(*column as usize - 1);
             names = pg_sys::lappend(names, (*attribute).attname.data.as_mut_ptr().cast());
-            classes.push(pg_sys::GetDefaultOpClass(
-                *type_oid,
-                pg_sys::Oid::from(pg_sys::BTREE_AM_OID),
-            ));
+            classes.push(pg_sys::GetDefaultOpClass(*type_oid, pg_sys::Oid::from(pg_sys::BTREE_AM_OID)));
         }
         let mut collations = vec![pg_sys::InvalidOid; columns.len()];
         let mut options = vec![0i16; columns.len()];

@@ -56,9 +56,7 @@ pub(super) fn begin_key_scan(
         KeyCondition::Equal(key) => add(pg_sys::BTEqualStrategyNumber, proc::BYTEAEQ, key),
         KeyCondition::Between(lower, upper) => {
             match lower {
-                Bound::Included(key) => {
-                    add(pg_sys::BTGreaterEqualStrategyNumber, proc::BYTEAGE, key)
-                }
+                Bound::Included(key) => add(pg_sys::BTGreaterEqualStrategyNumber, proc::BYTEAGE, key),
                 Bound::Excluded(key) => add(pg_sys::BTGreaterStrategyNumber, proc::BYTEAGT, key),
                 Bound::Unbounded => {}
             }
@@ -79,13 +77,7 @@ pub(super) fn begin_key_scan(
             pg_sys::Datum::from(delta.storage_id as i64),
         );
         let scan = pg_sys::index_beginscan(delta.heap, delta.key_index, snapshot, count as i32, 0);
-        pg_sys::index_rescan(
-            scan,
-            keys.as_mut_ptr(),
-            count as i32,
-            std::ptr::null_mut(),
-            0,
-        );
+        pg_sys::index_rescan(scan, keys.as_mut_ptr(), count as i32, std::ptr::null_mut(), 0);
         scan
     }
 }
@@ -121,13 +113,7 @@ impl DeltaCursor {
         upper: Bound<&[u8]>,
         direction: Direction,
     ) -> Result<DeltaCursor> {
-        Self::start(
-            delta,
-            snapshot,
-            &KeyCondition::Between(lower, upper),
-            direction,
-            false,
-        )
+        Self::start(delta, snapshot, &KeyCondition::Between(lower, upper), direction, false)
     }
 
     /// Opens a cursor on the rows of one key.
@@ -135,13 +121,7 @@ impl DeltaCursor {
     /// # Errors
     /// As [`DeltaCursor::open`].
     pub fn open_key(delta: &Delta, snapshot: pg_sys::Snapshot, key: &[u8]) -> Result<DeltaCursor> {
-        Self::start(
-            delta,
-            snapshot,
-            &KeyCondition::Equal(key),
-            Direction::Forward,
-            false,
-        )
+        Self::start(delta, snapshot, &KeyCondition::Equal(key), Direction::Forward, false)
     }
 
     /// Opens a cursor on all rows, anchors too, as a flush needs them.
@@ -187,17 +167,15 @@ impl DeltaCursor {
     /// The current row's TID in the delta's heap.
     pub fn tid(&self) -> Option<pg_sys::ItemPointerData> {
         // SAFETY: the slot of the current row holds that row until the cursor moves.
-        self.current
-            .as_ref()
-            .map(|held| unsafe { (*self.slots[held.slot]).tts_tid })
+        self.current.as_ref().map(|held| unsafe { (*self.slots[held.slot]).tts_tid })
     }
 
     /// The current row's header in the delta's heap; what it says of a deleter or locker may change at any time.
     pub fn tuple_header(&self) -> Option<pg_sys::HeapTupleHeader> {
         // SAFETY: the slot of the current row pins the row's page until the cursor moves.
-        self.current.as_ref().map(|held| unsafe {
-            (*(*self.slots[held.slot].cast::<pg_sys::HeapTupleTableSlot>()).tuple).t_data
-        })
+        self.current
+            .as_ref()
+            .map(|held| unsafe { (*(*self.slots[held.slot].cast::<pg_sys::HeapTupleTableSlot>()).tuple).t_data })
     }
 
     /// Ends the scan.
@@ -216,9 +194,7 @@ impl DeltaCursor {
     /// The slot that holds neither the current row nor the one ahead.
     fn free_slot(&self) -> usize {
         let used = |slot: usize| {
-            [&self.current, &self.ahead]
-                .iter()
-                .any(|held| held.as_ref().is_some_and(|held| held.slot == slot))
+            [&self.current, &self.ahead].iter().any(|held| held.as_ref().is_some_and(|held| held.slot == slot))
         };
         (0..self.slots.len()).find(|slot| !used(*slot)).unwrap_or(0)
     }
@@ -234,22 +210,14 @@ impl DeltaCursor {
                     return Ok(None);
                 }
                 pg_sys::slot_getallattrs(self.slots[slot]);
-                RawRow::of_values(std::slice::from_raw_parts(
-                    (*self.slots[slot]).tts_values,
-                    column::COUNT,
-                ))
+                RawRow::of_values(std::slice::from_raw_parts((*self.slots[slot]).tts_values, column::COUNT))
             };
             self.rows += 1;
             if raw.kind == RowKind::Anchor && !self.with_anchors {
                 continue;
             }
             let encoded = EncodedRow::parse(raw.row)?;
-            return Ok(Some(Held {
-                slot,
-                raw,
-                encoded,
-                own: self.is_own(slot),
-            }));
+            return Ok(Some(Held { slot, raw, encoded, own: self.is_own(slot) }));
         }
     }
 
@@ -258,9 +226,7 @@ impl DeltaCursor {
         // SAFETY: the slot holds a buffer heap tuple, which has a header.
         unsafe {
             let tuple = (*self.slots[slot].cast::<pg_sys::HeapTupleTableSlot>()).tuple;
-            pg_sys::TransactionIdIsCurrentTransactionId(pg_sys::htup::HeapTupleHeaderGetXmin(
-                (*tuple).t_data,
-            ))
+            pg_sys::TransactionIdIsCurrentTransactionId(pg_sys::htup::HeapTupleHeaderGetXmin((*tuple).t_data))
         }
     }
 }
@@ -274,10 +240,7 @@ impl Cursor for DeltaCursor {
         self.current = self.ahead.take();
         while self.current.is_some() {
             let Some(next) = self.fetch()? else { break };
-            let same_key = self
-                .current
-                .as_ref()
-                .is_some_and(|current| current.raw.key == next.raw.key);
+            let same_key = self.current.as_ref().is_some_and(|current| current.raw.key == next.raw.key);
             if self.with_anchors || !same_key {
                 self.ahead = Some(next);
                 break;
@@ -292,34 +255,20 @@ impl Cursor for DeltaCursor {
 
 impl RowView for DeltaCursor {
     fn header(&self) -> &RowHeader {
-        static NONE: RowHeader = RowHeader {
-            kind: RowKind::Anchor,
-            row_id: 0,
-            write_time: 0,
-            marker: false,
-            expiry: None,
-            natts: 0,
-        };
-        self.current
-            .as_ref()
-            .map_or(&NONE, |held| held.encoded.header())
+        static NONE: RowHeader =
+            RowHeader { kind: RowKind::Anchor, row_id: 0, write_time: 0, marker: false, expiry: None, natts: 0 };
+        self.current.as_ref().map_or(&NONE, |held| held.encoded.header())
     }
 
     fn cell(&self, attnum: u16) -> Result<Cell<'_>> {
-        self.current
-            .as_ref()
-            .map_or(Ok(Cell::Absent), |held| held.encoded.cell(attnum))
+        self.current.as_ref().map_or(Ok(Cell::Absent), |held| held.encoded.cell(attnum))
     }
 
     fn cell_times(&self, attnum: u16) -> Result<Option<CellTimes>> {
-        self.current
-            .as_ref()
-            .map_or(Ok(None), |held| held.encoded.cell_times(attnum))
+        self.current.as_ref().map_or(Ok(None), |held| held.encoded.cell_times(attnum))
     }
 
     fn range_end(&self) -> Option<&[u8]> {
-        self.current
-            .as_ref()
-            .and_then(|held| held.encoded.range_end())
+        self.current.as_ref().and_then(|held| held.encoded.range_end())
     }
 }

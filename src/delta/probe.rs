@@ -68,10 +68,7 @@ impl Version {
 
 /// The snapshot that sees what is being written (`InitDirtySnapshot`).
 pub fn dirty_snapshot() -> pg_sys::SnapshotData {
-    pg_sys::SnapshotData {
-        snapshot_type: pg_sys::SnapshotType::SNAPSHOT_DIRTY,
-        ..Default::default()
-    }
+    pg_sys::SnapshotData { snapshot_type: pg_sys::SnapshotType::SNAPSHOT_DIRTY, ..Default::default() }
 }
 
 /// Probes `key` with a dirty snapshot. All its entries are read: a committed row is taken before one in progress is.
@@ -84,10 +81,7 @@ pub fn probe(delta: &Delta, key: &[u8]) -> Probe {
         let slot = pg_sys::table_slot_create(delta.heap, std::ptr::null_mut());
         while pg_sys::index_getnext_slot(scan, pg_sys::ScanDirection::ForwardScanDirection, slot) {
             pg_sys::slot_getallattrs(slot);
-            let raw = RawRow::of_values(std::slice::from_raw_parts(
-                (*slot).tts_values,
-                column::COUNT,
-            ));
+            let raw = RawRow::of_values(std::slice::from_raw_parts((*slot).tts_values, column::COUNT));
             if dirty.xmin != pg_sys::InvalidTransactionId {
                 result = Probe::InProgress(Writer {
                     xid: dirty.xmin,
@@ -112,20 +106,22 @@ pub fn probe(delta: &Delta, key: &[u8]) -> Probe {
 impl Delta {
     /// The key of the delta row with this row id, whatever its visibility.
     pub fn key_of_row_id(&self, row_id: u64) -> Option<Vec<u8>> {
-        self.with_row_id(row_id, |raw| raw.key.to_vec())
+        self.with_row_id(row_id, |raw, _| raw.key.to_vec())
     }
 
     /// The encoded row with this row id, whatever its visibility.
     pub fn row_of_row_id(&self, row_id: u64) -> Option<Vec<u8>> {
-        self.with_row_id(row_id, |raw| raw.row.to_vec())
+        self.with_row_id(row_id, |raw, _| raw.row.to_vec())
     }
 
-    fn with_row_id<R>(&self, row_id: u64, work: impl Fn(RawRow<'_>) -> R) -> Option<R> {
+    /// The transaction that wrote the delta row with this row id, whatever its visibility.
+    pub fn writer_of_row_id(&self, row_id: u64) -> Option<pg_sys::TransactionId> {
+        self.with_row_id(row_id, |_, xmin| xmin)
+    }
+
+    fn with_row_id<R>(&self, row_id: u64, work: impl Fn(RawRow<'_>, pg_sys::TransactionId) -> R) -> Option<R> {
         let mut key = pg_sys::ScanKeyData::default();
-        let mut any = pg_sys::SnapshotData {
-            snapshot_type: pg_sys::SnapshotType::SNAPSHOT_ANY,
-            ..Default::default()
-        };
+        let mut any = pg_sys::SnapshotData { snapshot_type: pg_sys::SnapshotType::SNAPSHOT_ANY, ..Default::default() };
         let mut found = None;
         // SAFETY: the relations are open; index_rescan copies the scan key; the row is used before the slot moves on.
         unsafe {
@@ -139,15 +135,14 @@ impl Delta {
             let scan = pg_sys::index_beginscan(self.heap, self.row_id_index, &mut any, 1, 0);
             pg_sys::index_rescan(scan, &mut key, 1, std::ptr::null_mut(), 0);
             let slot = pg_sys::table_slot_create(self.heap, std::ptr::null_mut());
-            while pg_sys::index_getnext_slot(
-                scan,
-                pg_sys::ScanDirection::ForwardScanDirection,
-                slot,
-            ) {
+            while pg_sys::index_getnext_slot(scan, pg_sys::ScanDirection::ForwardScanDirection, slot) {
                 pg_sys::slot_getallattrs(slot);
                 let values = std::slice::from_raw_parts((*slot).tts_values, column::COUNT);
                 if values[0].value() as u64 == self.storage_id {
-                    found = Some(work(RawRow::of_values(values)));
+                    let mut should_free = false;
+                    let tuple = pg_sys::ExecFetchSlotHeapTuple(slot, false, &mut should_free);
+                    let xmin = pg_sys::htup::HeapTupleHeaderGetXmin((*tuple).t_data);
+                    found = Some(work(RawRow::of_values(values), xmin));
                     break;
                 }
             }

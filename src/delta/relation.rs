@@ -76,12 +76,7 @@ impl Delta {
                     .detail(&format!("The delta is relation {}.", oid.to_u32()))
                     .raise();
             }
-            Delta {
-                heap,
-                key_index,
-                row_id_index,
-                storage_id,
-            }
+            Delta { heap, key_index, row_id_index, storage_id }
         }
     }
 
@@ -99,13 +94,7 @@ impl Delta {
     ///
     /// # Errors
     /// 54000 where key and row do not fit on a page together.
-    pub fn form_tuple(
-        &self,
-        key: &[u8],
-        row_id: u64,
-        kind: RowKind,
-        row: &[u8],
-    ) -> pg_sys::HeapTuple {
+    pub fn form_tuple(&self, key: &[u8], row_id: u64, kind: RowKind, row: &[u8]) -> pg_sys::HeapTuple {
         let mut values = [
             pg_sys::Datum::from(self.storage_id as i64),
             bytea::from_bytes(key),
@@ -115,9 +104,7 @@ impl Delta {
         ];
         let mut nulls = [false; column::COUNT];
         // SAFETY: values and nulls have as many elements as the descriptor has columns, of its types.
-        let tuple = unsafe {
-            pg_sys::heap_form_tuple((*self.heap).rd_att, values.as_mut_ptr(), nulls.as_mut_ptr())
-        };
+        let tuple = unsafe { pg_sys::heap_form_tuple((*self.heap).rd_att, values.as_mut_ptr(), nulls.as_mut_ptr()) };
         // SAFETY: heap_form_tuple returns a valid tuple or raises.
         let size = unsafe { (*tuple).t_len } as usize;
         if size > MAX_TUPLE_SIZE {
@@ -152,12 +139,7 @@ impl<'a> RawRow<'a> {
         unsafe {
             let mut values = [pg_sys::Datum::from(0); column::COUNT];
             let mut nulls = [false; column::COUNT];
-            pg_sys::heap_deform_tuple(
-                tuple,
-                (*delta).rd_att,
-                values.as_mut_ptr(),
-                nulls.as_mut_ptr(),
-            );
+            pg_sys::heap_deform_tuple(tuple, (*delta).rd_att, values.as_mut_ptr(), nulls.as_mut_ptr());
             RawRow::of_values(&values)
         }
     }
@@ -178,15 +160,8 @@ impl<'a> RawRow<'a> {
 }
 
 fn kind_of(number: i16) -> RowKind {
-    match u8::try_from(number)
-        .ok()
-        .and_then(|byte| RowKind::from_byte(byte).ok())
-    {
+    match u8::try_from(number).ok().and_then(|byte| RowKind::from_byte(byte).ok()) {
         Some(kind) => kind,
-        None => Report::new(
-            "XX001",
-            &format!("delta row is damaged: it has the unknown kind {number}"),
-        )
-        .raise(),
+        None => Report::new("XX001", &format!("delta row is damaged: it has the unknown kind {number}")).raise(),
     }
 }

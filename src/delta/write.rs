@@ -44,9 +44,7 @@ pub struct Newest {
 impl Newest {
     /// The row id of the newest version, if that is a row and not a tombstone.
     pub fn live_row_id(&self) -> Option<u64> {
-        self.row
-            .filter(|(_, kind)| *kind == RowKind::Row)
-            .map(|(row_id, _)| row_id)
+        self.row.filter(|(_, kind)| *kind == RowKind::Row).map(|(row_id, _)| row_id)
     }
 }
 
@@ -79,12 +77,7 @@ pub fn hold(
                     continue;
                 }
                 let visible = !segments.loaded_after(snapshot, key);
-                return Ok(Newest {
-                    row,
-                    version: None,
-                    visible,
-                    own: false,
-                });
+                return Ok(Newest { row, version: None, visible, own: false });
             }
             Probe::InProgress(writer) => {
                 wait_for(delta, &writer, request.wait)?;
@@ -93,9 +86,7 @@ pub fn hold(
             Probe::Found(version) => version,
         };
         match lock(delta, &version, request, snapshot) {
-            Locked::Held { visible } => {
-                return Ok(newest_of(version, visible, snapshot, segments, key))
-            }
+            Locked::Held { visible } => return Ok(newest_of(version, visible, snapshot, segments, key)),
             Locked::Again => {}
             Locked::WouldBlock => return Err(Refused::WouldBlock),
             Locked::Invisible => return Err(Refused::Invisible(Box::new(version))),
@@ -114,28 +105,14 @@ fn newest_of(
     if version.kind == RowKind::Anchor {
         let row = segments.newest(key);
         let visible = !segments.loaded_after(snapshot, key);
-        return Newest {
-            row,
-            version: Some(version),
-            visible,
-            own: false,
-        };
+        return Newest { row, version: Some(version), visible, own: false };
     }
     let own = version.own_command.is_some();
-    Newest {
-        row: Some((version.row_id, version.kind)),
-        version: Some(version),
-        visible,
-        own,
-    }
+    Newest { row: Some((version.row_id, version.kind)), version: Some(version), visible, own }
 }
 
 /// Waits until the writer of a row in progress has ended, or has taken its speculative row back.
-fn wait_for(
-    delta: &Delta,
-    writer: &Writer,
-    policy: pg_sys::LockWaitPolicy::Type,
-) -> Result<(), Refused> {
+fn wait_for(delta: &Delta, writer: &Writer, policy: pg_sys::LockWaitPolicy::Type) -> Result<(), Refused> {
     // SAFETY: plain waits on an xid, with no lock or pin held that the other needs.
     unsafe {
         if writer.anchor {
@@ -147,12 +124,7 @@ fn wait_for(
             pg_sys::SpeculativeInsertionWait(writer.xid, writer.speculative_token);
         } else {
             let nowhere = std::ptr::null_mut();
-            pg_sys::XactLockTableWait(
-                writer.xid,
-                delta.heap,
-                nowhere,
-                pg_sys::XLTW_Oper::XLTW_None,
-            );
+            pg_sys::XactLockTableWait(writer.xid, delta.heap, nowhere, pg_sys::XLTW_Oper::XLTW_None);
         }
     }
     Ok(())
@@ -166,21 +138,13 @@ enum Locked {
 }
 
 /// Locks a delta row; `Again` where it was replaced, or moved to a segment, meanwhile.
-fn lock(
-    delta: &Delta,
-    version: &Version,
-    request: LockRequest,
-    snapshot: pg_sys::Snapshot,
-) -> Locked {
+fn lock(delta: &Delta, version: &Version, request: LockRequest, snapshot: pg_sys::Snapshot) -> Locked {
     // A conflict is answered with "would block" rather than an error of heapam, which would name the delta.
     let policy = match request.wait {
         pg_sys::LockWaitPolicy::LockWaitError => pg_sys::LockWaitPolicy::LockWaitSkip,
         other => other,
     };
-    let mut tuple = pg_sys::HeapTupleData {
-        t_self: version.tid,
-        ..Default::default()
-    };
+    let mut tuple = pg_sys::HeapTupleData { t_self: version.tid, ..Default::default() };
     let mut buffer = pg_sys::InvalidBuffer as pg_sys::Buffer;
     let mut failure = pg_sys::TM_FailureData::default();
     // SAFETY: the TID was read from the heap under a lock on the table; heap_lock_tuple returns a pinned buffer, which
@@ -197,9 +161,7 @@ fn lock(
             &mut failure,
         );
         let locked = match result {
-            pg_sys::TM_Result::TM_Ok => Locked::Held {
-                visible: sees(snapshot, &mut tuple, buffer),
-            },
+            pg_sys::TM_Result::TM_Ok => Locked::Held { visible: sees(snapshot, &mut tuple, buffer) },
             pg_sys::TM_Result::TM_WouldBlock => Locked::WouldBlock,
             pg_sys::TM_Result::TM_Invisible => Locked::Invisible,
             _ => Locked::Again,
@@ -210,11 +172,7 @@ fn lock(
 }
 
 /// Whether `snapshot` sees the tuple; true where the caller has none to hold the row against.
-unsafe fn sees(
-    snapshot: pg_sys::Snapshot,
-    tuple: pg_sys::HeapTuple,
-    buffer: pg_sys::Buffer,
-) -> bool {
+unsafe fn sees(snapshot: pg_sys::Snapshot, tuple: pg_sys::HeapTuple, buffer: pg_sys::Buffer) -> bool {
     if snapshot.is_null() {
         return true;
     }
@@ -236,12 +194,7 @@ pub struct NewVersion<'a> {
 }
 
 /// Puts a version in the place of what [`hold`] found. False where somebody else was faster: hold again.
-pub fn store(
-    delta: &Delta,
-    held: &Newest,
-    new: &NewVersion<'_>,
-    command: pg_sys::CommandId,
-) -> bool {
+pub fn store(delta: &Delta, held: &Newest, new: &NewVersion<'_>, command: pg_sys::CommandId) -> bool {
     pg::scratch::in_scratch(|| {
         let tuple = delta.form_tuple(new.key, new.row_id, new.kind, new.row);
         match &held.version {
@@ -257,10 +210,7 @@ pub fn store(
                 insert_index_entry(
                     delta,
                     delta.key_index,
-                    &mut [
-                        pg_sys::Datum::from(delta.storage_id as i64),
-                        pg::bytea::from_bytes(new.key),
-                    ],
+                    &mut [pg_sys::Datum::from(delta.storage_id as i64), pg::bytea::from_bytes(new.key)],
                     tuple,
                     pg_sys::IndexUniqueCheck::UNIQUE_CHECK_NO,
                 );
@@ -278,38 +228,19 @@ pub fn store(
 }
 
 /// Updates the delta row that is held. The key stays, so the key index needs no uniqueness check.
-fn replace(
-    delta: &Delta,
-    old: &Version,
-    tuple: pg_sys::HeapTuple,
-    command: pg_sys::CommandId,
-) -> bool {
+fn replace(delta: &Delta, old: &Version, tuple: pg_sys::HeapTuple, command: pg_sys::CommandId) -> bool {
     let mut tid = old.tid;
     let mut failure = pg_sys::TM_FailureData::default();
     let mut mode = pg_sys::LockTupleMode::LockTupleNoKeyExclusive;
     // SAFETY: the row at `tid` is locked by this transaction; the tuple was formed for this heap.
     let result = unsafe {
-        pg_sys::heap_update(
-            delta.heap,
-            &mut tid,
-            tuple,
-            command,
-            std::ptr::null_mut(),
-            true,
-            &mut failure,
-            &mut mode,
-        )
+        pg_sys::heap_update(delta.heap, &mut tid, tuple, command, std::ptr::null_mut(), true, &mut failure, &mut mode)
     };
     result == pg_sys::TM_Result::TM_Ok
 }
 
 /// Inserts a tuple speculatively and confirms it if its key is free. False, with nothing left behind, if it is not.
-pub(super) fn insert_unique(
-    delta: &Delta,
-    tuple: pg_sys::HeapTuple,
-    key: &[u8],
-    command: pg_sys::CommandId,
-) -> bool {
+pub(super) fn insert_unique(delta: &Delta, tuple: pg_sys::HeapTuple, key: &[u8], command: pg_sys::CommandId) -> bool {
     // SAFETY: the tuple was formed for this heap; the speculative token is set as heapam_tuple_insert_speculative does,
     // and the token's lock is released on the way out (by abort, on an error).
     unsafe {
@@ -317,26 +248,14 @@ pub(super) fn insert_unique(
         let token = pg_sys::SpeculativeInsertionLockAcquire(xid);
         let header = (*tuple).t_data;
         (*header).t_ctid = pg_sys::ItemPointerData {
-            ip_blkid: pg_sys::BlockIdData {
-                bi_hi: (token >> 16) as u16,
-                bi_lo: (token & 0xffff) as u16,
-            },
+            ip_blkid: pg_sys::BlockIdData { bi_hi: (token >> 16) as u16, bi_lo: (token & 0xffff) as u16 },
             ip_posid: pg_sys::SpecTokenOffsetNumber as u16,
         };
-        pg_sys::heap_insert(
-            delta.heap,
-            tuple,
-            command,
-            pg_sys::HEAP_INSERT_SPECULATIVE as c_int,
-            std::ptr::null_mut(),
-        );
+        pg_sys::heap_insert(delta.heap, tuple, command, pg_sys::HEAP_INSERT_SPECULATIVE as c_int, std::ptr::null_mut());
         let won = insert_index_entry(
             delta,
             delta.key_index,
-            &mut [
-                pg_sys::Datum::from(delta.storage_id as i64),
-                pg::bytea::from_bytes(key),
-            ],
+            &mut [pg_sys::Datum::from(delta.storage_id as i64), pg::bytea::from_bytes(key)],
             tuple,
             pg_sys::IndexUniqueCheck::UNIQUE_CHECK_PARTIAL,
         );
@@ -375,9 +294,5 @@ fn insert_index_entry(
 
 /// The error of a transaction whose snapshot is older than the newest version of a row it writes.
 pub fn raise_serialization_failure() -> ! {
-    Report::new(
-        "40001",
-        "could not serialize access due to concurrent update",
-    )
-    .raise()
+    Report::new("40001", "could not serialize access due to concurrent update").raise()
 }

@@ -93,30 +93,17 @@ fn cass_segment_rows(
     let rel = open(table.oid());
     let state = TableState::of(rel);
     let table = relation::name(rel);
-    let entry = visible(&state)
-        .into_iter()
-        .find(|entry| entry.run_id as i64 == segment)
-        .unwrap_or_else(|| {
-            Report::new(
-                "22023",
-                format!("table \"{table}\" has no segment {segment}"),
-            )
-            .hint(format!(
-                "SELECT run_id FROM cass_segments('{table}') lists them."
-            ))
+    let entry = visible(&state).into_iter().find(|entry| entry.run_id as i64 == segment).unwrap_or_else(|| {
+        Report::new("22023", format!("table \"{table}\" has no segment {segment}"))
+            .hint(format!("SELECT run_id FROM cass_segments('{table}') lists them."))
             .raise()
-        });
+    });
     let cursor = source::open_segment(rel, &entry)
         .cursor(Bound::Unbounded, Bound::Unbounded, Direction::Forward)
         .unwrap_or_else(|error| source::raise(&table, &error));
     // The lock stays to the transaction's end, so the rows can be read one by one after the table is closed.
     close(rel);
-    let rows = SegmentRows {
-        cursor,
-        key: state.key.clone(),
-        table,
-        started: false,
-    };
+    let rows = SegmentRows { cursor, key: state.key.clone(), table, started: false };
     TableIterator::new(rows.map(|row| {
         (
             i64::from(row.page),
@@ -124,11 +111,7 @@ fn cass_segment_rows(
             row.token,
             row.key,
             timestamp(Some(row.header.write_time)),
-            timestamp(
-                row.header
-                    .expiry
-                    .and_then(|seconds| seconds.checked_mul(MICROSECONDS)),
-            ),
+            timestamp(row.header.expiry.and_then(|seconds| seconds.checked_mul(MICROSECONDS))),
             row.header.kind.is_tombstone(),
             kind_name(row.header.kind),
             row.header.row_id as i64,
@@ -208,11 +191,7 @@ fn open(table: pg_sys::Oid) -> pg_sys::Relation {
         let rel = pg_sys::relation_open(table, pg_sys::AccessShareLock as pg_sys::LOCKMODE);
         let name = relation::name(rel);
         if !is_cass_oid(table) {
-            Report::new(
-                "42809",
-                format!("\"{name}\" is not a table of access method cass"),
-            )
-            .raise();
+            Report::new("42809", format!("\"{name}\" is not a table of access method cass")).raise();
         }
         let user = pg_sys::GetUserId();
         if pg_sys::pg_class_aclcheck(table, user, pg_sys::ACL_SELECT as pg_sys::AclMode)
@@ -220,8 +199,7 @@ fn open(table: pg_sys::Oid) -> pg_sys::Relation {
         {
             Report::new("42501", format!("permission denied for table {name}")).raise();
         }
-        if pg_sys::check_enable_rls(table, pg_sys::InvalidOid, true)
-            == pg_sys::CheckEnableRlsResult::RLS_ENABLED as i32
+        if pg_sys::check_enable_rls(table, pg_sys::InvalidOid, true) == pg_sys::CheckEnableRlsResult::RLS_ENABLED as i32
         {
             Report::new("42501", format!("permission denied for table {name}"))
                 .detail("Row-level security hides some of its rows from you, and segments show all of them.")

@@ -61,11 +61,7 @@ pub unsafe extern "C-unwind" fn cass_token(fcinfo: FunctionCallInfo) -> Datum {
             if value.isnull {
                 null_argument(i);
             }
-            let pushed = key.push_with(|out| {
-                argument
-                    .key_type
-                    .serialize(value.value, argument.typmod, out)
-            });
+            let pushed = key.push_with(|out| argument.key_type.serialize(value.value, argument.typmod, out));
             if let Err(error) = pushed {
                 error.report().raise();
             }
@@ -90,8 +86,7 @@ unsafe fn call_site<'a>(flinfo: *mut FmgrInfo, count: usize) -> &'a [Argument] {
         if (*flinfo).fn_extra.is_null() {
             let arguments = resolve(flinfo, count);
             let size = std::mem::size_of_val(arguments.as_slice());
-            let kept =
-                pg_sys::MemoryContextAlloc((*flinfo).fn_mcxt, size.max(1)).cast::<Argument>();
+            let kept = pg_sys::MemoryContextAlloc((*flinfo).fn_mcxt, size.max(1)).cast::<Argument>();
             std::ptr::copy_nonoverlapping(arguments.as_ptr(), kept, count);
             (*flinfo).fn_extra = kept.cast();
         }
@@ -106,12 +101,9 @@ unsafe fn call_site<'a>(flinfo: *mut FmgrInfo, count: usize) -> &'a [Argument] {
 unsafe fn resolve(flinfo: *mut FmgrInfo, count: usize) -> Vec<Argument> {
     // SAFETY: reads the call's expression tree, if there is one.
     if unsafe { pg_sys::get_fn_expr_variadic(flinfo) } {
-        Report::new(
-            "0A000",
-            "cass_token does not take its arguments as one VARIADIC array",
-        )
-        .hint("Pass each column of the partition key as an argument of its own.")
-        .raise();
+        Report::new("0A000", "cass_token does not take its arguments as one VARIADIC array")
+            .hint("Pass each column of the partition key as an argument of its own.")
+            .raise();
     }
     (0..count)
         .map(|i| {
@@ -161,14 +153,9 @@ fn null_argument(i: usize) -> ! {
 #[cold]
 fn unsupported_type(type_oid: Oid, i: usize) -> ! {
     // SAFETY: the name of any OID, known or not, is a string in the current memory context.
-    let name = unsafe { CStr::from_ptr(pg_sys::format_type_be(type_oid)) }
-        .to_string_lossy()
-        .into_owned();
+    let name = unsafe { CStr::from_ptr(pg_sys::format_type_be(type_oid)) }.to_string_lossy().into_owned();
     Report::new("42883", format!("cass_token does not accept type {name}"))
-        .detail(format!(
-            "Argument {} is of type {name}, which cannot be part of a partition key.",
-            i + 1
-        ))
+        .detail(format!("Argument {} is of type {name}, which cannot be part of a partition key.", i + 1))
         .hint("Cast it to the type of the partition key's column.")
         .raise()
 }

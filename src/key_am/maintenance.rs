@@ -18,11 +18,7 @@ pub(super) unsafe extern "C-unwind" fn build(
     // SAFETY: PostgreSQL passes open relations, under a lock that keeps writers out; the result is palloc'ed.
     unsafe {
         // A table on its way back to heap has its indexes rebuilt once more before its key is exchanged.
-        let rows = if catalog::is_cass_relation(heap) {
-            crate::table_am::place_rows(heap)
-        } else {
-            -1.0
-        };
+        let rows = if catalog::is_cass_relation(heap) { crate::table_am::place_rows(heap) } else { -1.0 };
         let mut result = PgBox::<pg_sys::IndexBuildResult>::alloc0();
         result.heap_tuples = rows;
         result.index_tuples = rows;
@@ -64,10 +60,8 @@ pub(super) unsafe extern "C-unwind" fn insert(
             return true;
         }
         let encoded = key.encode_values(std::slice::from_raw_parts(values, count));
-        let mut snapshot = pg_sys::SnapshotData {
-            snapshot_type: pg_sys::SnapshotType::SNAPSHOT_DIRTY,
-            ..Default::default()
-        };
+        let mut snapshot =
+            pg_sys::SnapshotData { snapshot_type: pg_sys::SnapshotType::SNAPSHOT_DIRTY, ..Default::default() };
         let found = crate::read::fetch_key(heap, &mut snapshot, &encoded.bytes);
         found.is_none_or(|found| same_row(&found, &*row))
     }

@@ -28,8 +28,7 @@ COMMENT ON ACCESS METHOD cass_key IS 'primary key of a table of access method ca
 ")]
 fn cass_key_handler(_call: pg_sys::FunctionCallInfo) -> PgBox<pg_sys::IndexAmRoutine> {
     // SAFETY: the node is allocated in the caller's context, zeroed, with its tag set.
-    let mut routine =
-        unsafe { PgBox::<pg_sys::IndexAmRoutine>::alloc_node(pg_sys::NodeTag::T_IndexAmRoutine) };
+    let mut routine = unsafe { PgBox::<pg_sys::IndexAmRoutine>::alloc_node(pg_sys::NodeTag::T_IndexAmRoutine) };
     // Strategies and support function are those of btree: the planner maps them to btree's families.
     routine.amstrategies = 5;
     routine.amsupport = 1;

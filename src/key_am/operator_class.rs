@@ -34,10 +34,8 @@ pub(super) unsafe extern "C-unwind" fn validate(class: Oid) -> bool {
     unsafe {
         let family = pg_sys::get_opclass_family(class);
         let input = pg_sys::get_opclass_input_type(class);
-        let operators =
-            (pg_sys::BTLessStrategyNumber..=pg_sys::BTGreaterStrategyNumber).all(|strategy| {
-                pg_sys::get_opfamily_member(family, input, input, strategy as i16) != Oid::INVALID
-            });
+        let operators = (pg_sys::BTLessStrategyNumber..=pg_sys::BTGreaterStrategyNumber)
+            .all(|strategy| pg_sys::get_opfamily_member(family, input, input, strategy as i16) != Oid::INVALID);
         operators && pg_sys::get_opfamily_proc(family, input, input, ORDER_PROC) != Oid::INVALID
     }
 }

@@ -41,30 +41,10 @@ pub(super) fn init() {
                     lock,
                 );
             };
-            string(
-                c"partition_key",
-                c"leading columns of the primary key that place a row",
-                check_list,
-                exclusive,
-            );
-            string(
-                c"clustering_order",
-                c"order of rows within a partition",
-                check_list,
-                exclusive,
-            );
-            string(
-                c"compaction",
-                c"which segments VACUUM merges",
-                check_compaction,
-                shared,
-            );
-            string(
-                c"insert",
-                c"what an INSERT does to the columns it does not name",
-                check_insert,
-                shared,
-            );
+            string(c"partition_key", c"leading columns of the primary key that place a row", check_list, exclusive);
+            string(c"clustering_order", c"order of rows within a partition", check_list, exclusive);
+            string(c"compaction", c"which segments VACUUM merges", check_compaction, shared);
+            string(c"insert", c"what an INSERT does to the columns it does not name", check_insert, shared);
             pg_sys::add_int_reloption(
                 kind,
                 c"default_time_to_live".as_ptr(),
@@ -81,10 +61,7 @@ pub(super) fn init() {
 
 /// `amoptions`: parses an index's reloptions; an unknown one is PostgreSQL's error.
 #[pg_guard]
-pub(super) unsafe extern "C-unwind" fn parse(
-    reloptions: Datum,
-    validate: bool,
-) -> *mut pg_sys::bytea {
+pub(super) unsafe extern "C-unwind" fn parse(reloptions: Datum, validate: bool) -> *mut pg_sys::bytea {
     use pg_sys::relopt_type::{RELOPT_TYPE_INT, RELOPT_TYPE_STRING};
     let Some(kind) = KIND.get() else {
         return std::ptr::null_mut();
@@ -95,26 +72,10 @@ pub(super) unsafe extern "C-unwind" fn parse(
         offset: offset as c_int,
     };
     let elements = [
-        element(
-            c"partition_key",
-            RELOPT_TYPE_STRING,
-            offset_of!(Parsed, partition_key),
-        ),
-        element(
-            c"clustering_order",
-            RELOPT_TYPE_STRING,
-            offset_of!(Parsed, clustering_order),
-        ),
-        element(
-            c"default_time_to_live",
-            RELOPT_TYPE_INT,
-            offset_of!(Parsed, default_time_to_live),
-        ),
-        element(
-            c"compaction",
-            RELOPT_TYPE_STRING,
-            offset_of!(Parsed, compaction),
-        ),
+        element(c"partition_key", RELOPT_TYPE_STRING, offset_of!(Parsed, partition_key)),
+        element(c"clustering_order", RELOPT_TYPE_STRING, offset_of!(Parsed, clustering_order)),
+        element(c"default_time_to_live", RELOPT_TYPE_INT, offset_of!(Parsed, default_time_to_live)),
+        element(c"compaction", RELOPT_TYPE_STRING, offset_of!(Parsed, compaction)),
         element(c"insert", RELOPT_TYPE_STRING, offset_of!(Parsed, insert)),
     ];
     // SAFETY: the offsets are those of the struct whose size is passed; the result is null or such a struct.
@@ -128,12 +89,9 @@ pub(super) unsafe extern "C-unwind" fn parse(
             elements.len() as c_int,
         );
         if validate && !parsed.is_null() && (*parsed.cast::<Parsed>()).default_time_to_live != 0 {
-            Report::new(
-                "0A000",
-                "default_time_to_live other than 0 is not supported yet",
-            )
-            .hint("Delete old rows, or drop whole tables by time.")
-            .raise();
+            Report::new("0A000", "default_time_to_live other than 0 is not supported yet")
+                .hint("Delete old rows, or drop whole tables by time.")
+                .raise();
         }
         parsed.cast()
     }
@@ -172,19 +130,11 @@ unsafe extern "C-unwind" fn check_compaction(value: *const c_char) {
     if Compaction::from_name(&value).is_none() {
         let known = ["size_tiered", "leveled", "time_window"].contains(&value.as_str());
         let (sqlstate, message) = if known {
-            (
-                "0A000",
-                format!("compaction \"{value}\" is not supported yet"),
-            )
+            ("0A000", format!("compaction \"{value}\" is not supported yet"))
         } else {
-            (
-                "22023",
-                format!("invalid value for option \"compaction\": \"{value}\""),
-            )
+            ("22023", format!("invalid value for option \"compaction\": \"{value}\""))
         };
-        Report::new(sqlstate, message)
-            .hint("The only policy is \"unified\".")
-            .raise();
+        Report::new(sqlstate, message).hint("The only policy is \"unified\".").raise();
     }
 }
 

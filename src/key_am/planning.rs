@@ -48,11 +48,7 @@ unsafe extern "C-unwind" fn relation_info(
             (*index).amhasgettuple = false;
             (*index).amhasgetbitmap = false;
             if !(*index).sortopfamily.is_null() {
-                std::ptr::copy(
-                    (*index).sortopfamily,
-                    (*index).opfamily,
-                    (*index).nkeycolumns as usize,
-                );
+                std::ptr::copy((*index).sortopfamily, (*index).opfamily, (*index).nkeycolumns as usize);
             }
         }
     }

@@ -21,11 +21,7 @@ pub(super) unsafe extern "C-unwind" fn can_return(_index: Relation, _column: i32
 
 /// Begins a scan.
 #[pg_guard]
-pub(super) unsafe extern "C-unwind" fn begin(
-    index: Relation,
-    keys: i32,
-    order_bys: i32,
-) -> IndexScanDesc {
+pub(super) unsafe extern "C-unwind" fn begin(index: Relation, keys: i32, order_bys: i32) -> IndexScanDesc {
     // SAFETY: the descriptor and the state live in the caller's memory context, for as long as the scan.
     unsafe {
         let scan = pg_sys::RelationGetIndexScan(index, keys, order_bys);
@@ -54,10 +50,7 @@ pub(super) unsafe extern "C-unwind" fn restart(
 
 /// Gives the row of the key, once.
 #[pg_guard]
-pub(super) unsafe extern "C-unwind" fn next(
-    scan: IndexScanDesc,
-    _direction: pg_sys::ScanDirection::Type,
-) -> bool {
+pub(super) unsafe extern "C-unwind" fn next(scan: IndexScanDesc, _direction: pg_sys::ScanDirection::Type) -> bool {
     // SAFETY: PostgreSQL passes a scan that was begun here and has its table and snapshot set.
     unsafe {
         if std::mem::replace(&mut position(scan).answered, true) {
@@ -76,10 +69,7 @@ pub(super) unsafe extern "C-unwind" fn next(
 
 /// Adds the row of the key to a bitmap.
 #[pg_guard]
-pub(super) unsafe extern "C-unwind" fn bitmap(
-    scan: IndexScanDesc,
-    bitmap: *mut pg_sys::TIDBitmap,
-) -> i64 {
+pub(super) unsafe extern "C-unwind" fn bitmap(scan: IndexScanDesc, bitmap: *mut pg_sys::TIDBitmap) -> i64 {
     // SAFETY: a bitmap scan has no table set; the index and its table are locked by the query.
     unsafe {
         let table = pg_sys::IndexGetRelation((*(*scan).indexRelation).rd_id, false);
@@ -150,10 +140,7 @@ unsafe fn look_up(scan: IndexScanDesc, table: Relation) -> Option<pg_sys::ItemPo
             count if count > 0 => std::slice::from_raw_parts((*scan).keyData, count as usize),
             _ => &[],
         };
-        if scan_keys
-            .iter()
-            .any(|scan_key| scan_key.sk_flags & pg_sys::SK_ISNULL as i32 != 0)
-        {
+        if scan_keys.iter().any(|scan_key| scan_key.sk_flags & pg_sys::SK_ISNULL as i32 != 0) {
             return None;
         }
         let mut values: Vec<Datum> = Vec::with_capacity(key.columns.len());
@@ -164,18 +151,11 @@ unsafe fn look_up(scan: IndexScanDesc, table: Relation) -> Option<pg_sys::ItemPo
             });
             match equal {
                 Some(scan_key) => values.push(scan_key.sk_argument),
-                None => Report::new(
-                    "0A000",
-                    "an index of access method cass_key is searched by the whole key only",
-                )
-                .detail("A key column is not given by \"=\".")
-                .raise(),
+                None => Report::new("0A000", "an index of access method cass_key is searched by the whole key only")
+                    .detail("A key column is not given by \"=\".")
+                    .raise(),
             }
         }
-        crate::read::fetch_key(
-            table,
-            (*scan).xs_snapshot,
-            &key.encode_values(&values).bytes,
-        )
+        crate::read::fetch_key(table, (*scan).xs_snapshot, &key.encode_values(&values).bytes)
     }
 }

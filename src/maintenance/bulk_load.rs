@@ -37,8 +37,7 @@ impl BulkLoad {
     /// An empty load into a table whose rows are placed as `state` says.
     pub fn new(state: &TableState) -> BulkLoad {
         let table = relation::name(state.rel);
-        let directory =
-            temp_directory().unwrap_or_else(|error| source::raise(&table, &error.into()));
+        let directory = temp_directory().unwrap_or_else(|error| source::raise(&table, &error.into()));
         // SAFETY: a setting in kilobytes, read in the backend's only thread.
         let memory = unsafe { pg_sys::maintenance_work_mem }.unsigned_abs() as usize * 1024;
         BulkLoad {
@@ -106,10 +105,7 @@ impl BulkLoad {
         }
         let table = self.table;
         let first_row_id = metapage::reserve_row_ids(rel, self.pushed);
-        let sorted = self
-            .sorter
-            .finish()
-            .unwrap_or_else(|error| source::raise(&table, &error));
+        let sorted = self.sorter.finish().unwrap_or_else(|error| source::raise(&table, &error));
         let placed = self.placed;
         let storage_id = metapage::identity(rel).storage_id;
         // Rows that this command wrote are to be found, and deleted, too.
@@ -117,22 +113,13 @@ impl BulkLoad {
         unsafe { pg_sys::CommandCounterIncrement() };
         let delta = Delta::open(rel, storage_id, pg_sys::RowExclusiveLock);
         let mut replaced = Vec::new();
-        let new = NewSegment {
-            sequence: None,
-            bulk: true,
-            columns: self.columns,
-        };
+        let new = NewSegment { sequence: None, bulk: true, columns: self.columns };
         let segment = with_latest_snapshot(|snapshot| {
             let mut old = delta.as_ref().map(|delta| {
-                DeltaCursor::open_all(delta, snapshot)
-                    .unwrap_or_else(|error| source::raise(&table, &error))
+                DeltaCursor::open_all(delta, snapshot).unwrap_or_else(|error| source::raise(&table, &error))
             });
             let segment = write_segment(rel, new, |writer| {
-                let mut rows = Rows {
-                    sorted,
-                    placed,
-                    next_row_id: first_row_id,
-                };
+                let mut rows = Rows { sorted, placed, next_row_id: first_row_id };
                 rows.each(|key, partition_len, row| {
                     if let Some(old) = &mut old {
                         take_replaced(old, key, &mut replaced)?;
@@ -192,10 +179,7 @@ impl Rows {
                 .split_first_chunk::<PAYLOAD_HEADER>()
                 .ok_or_else(|| StorageError::Source("a sorted row has been cut off".into()))?;
             let row = EncodedRow::parse(row)?;
-            let header = RowHeader {
-                row_id: self.next_row_id,
-                ..*row.header()
-            };
+            let header = RowHeader { row_id: self.next_row_id, ..*row.header() };
             let row = stored::WithHeader { row: &row, header };
             self.next_row_id += 1;
             if self.placed {

@@ -37,24 +37,14 @@ pub fn flush(state: &TableState) -> Flushed {
         // Taken after the snapshot: what is older is visible to everyone now and for ever.
         // SAFETY: the delta is an open heap.
         let horizon = unsafe { pg_sys::GetOldestNonRemovableTransactionId(delta.heap) };
-        let mut cursor =
-            DeltaCursor::open_all(&delta, snapshot).unwrap_or_else(|error| state.raise(&error));
+        let mut cursor = DeltaCursor::open_all(&delta, snapshot).unwrap_or_else(|error| state.raise(&error));
         if cursor.key().is_none() {
             cursor.close();
             return Flushed::default();
         }
         let older = list::visible(state.storage_id, snapshot);
-        let mut flush = Flush {
-            older,
-            horizon,
-            moved: Vec::new(),
-            left: 0,
-        };
-        let new = NewSegment {
-            sequence: None,
-            bulk: false,
-            columns: stored::columns(state),
-        };
+        let mut flush = Flush { older, horizon, moved: Vec::new(), left: 0 };
+        let new = NewSegment { sequence: None, bulk: false, columns: stored::columns(state) };
         let segment = write_segment(state.rel, new, |writer| {
             while let Some(key) = cursor.key() {
                 // SAFETY: no lock or pin is held here that others wait for longer than for a page.
@@ -109,9 +99,7 @@ impl Flush {
 
     /// Whether a segment can hold a row of this key.
     fn hides_something(&self, key: &[u8]) -> bool {
-        let covers = |entry: &SegmentEntry| {
-            entry.min_key.as_slice() <= key && key <= entry.max_key.as_slice()
-        };
+        let covers = |entry: &SegmentEntry| entry.min_key.as_slice() <= key && key <= entry.max_key.as_slice();
         self.older.iter().any(covers)
     }
 }
@@ -137,8 +125,7 @@ unsafe fn is_settled(header: pg_sys::HeapTupleHeader, horizon: pg_sys::Transacti
         if flags & pg_sys::HEAP_XMAX_IS_MULTI != 0 {
             return only_locked && !pg_sys::MultiXactIdIsRunning(xmax, true);
         }
-        !pg_sys::TransactionIdIsInProgress(xmax)
-            && (only_locked || !pg_sys::TransactionIdDidCommit(xmax))
+        !pg_sys::TransactionIdIsInProgress(xmax) && (only_locked || !pg_sys::TransactionIdDidCommit(xmax))
     }
 }
 

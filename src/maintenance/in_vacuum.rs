@@ -18,9 +18,7 @@ pub fn become_a_writer() {
         let lock = &raw mut (*pg_sys::MainLWLockArray.add(PROC_ARRAY_LOCK)).lock;
         pg_sys::LWLockAcquire(lock, pg_sys::LWLockMode::LW_EXCLUSIVE);
         (*pg_sys::MyProc).statusFlags &= !(pg_sys::PROC_IN_VACUUM as u8);
-        let flags = (*pg_sys::ProcGlobal)
-            .statusFlags
-            .add((*pg_sys::MyProc).pgxactoff as usize);
+        let flags = (*pg_sys::ProcGlobal).statusFlags.add((*pg_sys::MyProc).pgxactoff as usize);
         *flags = (*pg_sys::MyProc).statusFlags;
         pg_sys::LWLockRelease(lock);
     }

@@ -6,13 +6,9 @@
 
 use std::collections::HashMap;
 
-use cass_storage::merge::{Cursor, Direction};
-use cass_storage::row::RowView;
-use cass_storage::Result;
 use pgrx::pg_guard;
 use pgrx::pg_sys;
 use std::ffi::c_void;
-use std::ops::Bound;
 
 use crate::catalog;
 use crate::delta::Delta;
@@ -32,19 +28,24 @@ struct RowIds {
 }
 
 impl RowIds {
-    fn insert(&mut self, row_id: u64) {
-        let block = self
-            .blocks
-            .entry(row_id / BLOCK_BITS)
-            .or_insert_with(|| Box::new([0; (BLOCK_BITS / 64) as usize]));
-        block[(row_id % BLOCK_BITS / 64) as usize] |= 1 << (row_id % 64);
+    /// Adds `count` ids from `first` on.
+    fn insert(&mut self, first: u64, count: u64) {
+        let end = first.saturating_add(count);
+        let mut next = first;
+        while next < end {
+            let block_end = end.min((next / BLOCK_BITS + 1) * BLOCK_BITS);
+            let block =
+                self.blocks.entry(next / BLOCK_BITS).or_insert_with(|| Box::new([0; (BLOCK_BITS / 64) as usize]));
+            for row_id in next..block_end {
+                block[(row_id % BLOCK_BITS / 64) as usize] |= 1 << (row_id % 64);
+            }
+            next = block_end;
+        }
     }
 
     fn contains(&self, row_id: u64) -> bool {
         let block = self.blocks.get(&(row_id / BLOCK_BITS));
-        block.is_some_and(|block| {
-            block[(row_id % BLOCK_BITS / 64) as usize] & 1 << (row_id % 64) != 0
-        })
+        block.is_some_and(|block| block[(row_id % BLOCK_BITS / 64) as usize] & 1 << (row_id % 64) != 0)
     }
 }
 
@@ -80,16 +81,8 @@ pub unsafe fn remove_dead(state: &TableState, strategy: pg_sys::BufferAccessStra
         let mut indexes = std::ptr::null_mut();
         let mut count = 0;
         pg_sys::vac_open_indexes(state.rel, lock, &raw mut count, &raw mut indexes);
-        let open = if count > 0 {
-            std::slice::from_raw_parts(indexes, count as usize)
-        } else {
-            &[]
-        };
-        let others: Vec<_> = open
-            .iter()
-            .copied()
-            .filter(|index| !catalog::is_cass_key_oid((**index).rd_id))
-            .collect();
+        let open = if count > 0 { std::slice::from_raw_parts(indexes, count as usize) } else { &[] };
+        let others: Vec<_> = open.iter().copied().filter(|index| !catalog::is_cass_key_oid((**index).rd_id)).collect();
         if !others.is_empty() {
             let mut judge = Judge {
                 in_segments: segment_row_ids(state),
@@ -128,8 +121,7 @@ unsafe fn vacuum_index(
     // SAFETY: the judge outlives both calls, which hand it to the callback and to nobody else.
     unsafe {
         let argument = (&raw mut *judge).cast::<c_void>();
-        let deleted =
-            pg_sys::index_bulk_delete(&raw mut info, std::ptr::null_mut(), Some(is_dead), argument);
+        let deleted = pg_sys::index_bulk_delete(&raw mut info, std::ptr::null_mut(), Some(is_dead), argument);
         let result = pg_sys::index_vacuum_cleanup(&raw mut info, deleted);
         if result.is_null() {
             return 0.0;
@@ -171,24 +163,10 @@ fn segment_row_ids(state: &TableState) -> RowIds {
     list.close(pg_sys::AccessShareLock);
     let mut row_ids = RowIds::default();
     for entry in runs.values() {
-        if let Err(error) = add_row_ids(state, entry, &mut row_ids) {
+        let result = source::open_segment(state.rel, entry).row_id_runs(|first, count| row_ids.insert(first, count));
+        if let Err(error) = result {
             state.raise(&error);
         }
     }
     row_ids
-}
-
-fn add_row_ids(state: &TableState, entry: &SegmentEntry, row_ids: &mut RowIds) -> Result<()> {
-    let reader = source::open_segment(state.rel, entry);
-    let mut cursor = reader.cursor(Bound::Unbounded, Bound::Unbounded, Direction::Forward)?;
-    while cursor.key().is_some() {
-        // SAFETY: no lock or pin is held here that others wait for.
-        unsafe { pg_sys::vacuum_delay_point() };
-        let header = cursor.header();
-        if !header.kind.is_tombstone() {
-            row_ids.insert(header.row_id);
-        }
-        cursor.advance()?;
-    }
-    Ok(())
 }

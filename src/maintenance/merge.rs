@@ -41,18 +41,10 @@ pub fn merge(state: &TableState, all: bool) -> Merged {
     loop {
         let segments = with_latest_snapshot(|snapshot| list::listed(state.storage_id, snapshot));
         let infos = infos(&segments);
-        let window = if all {
-            compaction::choose_all(&infos).into_iter().next()
-        } else {
-            compaction::choose(&infos)
-        };
+        let window = if all { compaction::choose_all(&infos).into_iter().next() } else { compaction::choose(&infos) };
         let Some(window) = window else { return merged };
         let drop_tombstones = compaction::may_drop_tombstones(&infos, &window);
-        let inputs: Vec<&ListedSegment> = window
-            .iter()
-            .rev()
-            .filter_map(|index| segments.get(*index))
-            .collect();
+        let inputs: Vec<&ListedSegment> = window.iter().rev().filter_map(|index| segments.get(*index)).collect();
         merge_window(state, &inputs, drop_tombstones, &mut merged);
     }
 }
@@ -77,43 +69,22 @@ fn infos(segments: &[ListedSegment]) -> Vec<SegmentInfo> {
 }
 
 /// Merges `inputs`, the one of highest precedence first.
-fn merge_window(
-    state: &TableState,
-    inputs: &[&ListedSegment],
-    drop_tombstones: bool,
-    merged: &mut Merged,
-) {
+fn merge_window(state: &TableState, inputs: &[&ListedSegment], drop_tombstones: bool, merged: &mut Merged) {
     let columns = stored::columns(state);
     // SAFETY: the table is open, so its pg_class row is there.
     let toast_table = unsafe { (*(*state.rel).rd_rel).reltoastrelid };
     let moved_out = Rc::new(MovedOut {
-        columns: if toast_table == pg_sys::InvalidOid {
-            Vec::new()
-        } else {
-            columns.clone()
-        },
+        columns: if toast_table == pg_sys::InvalidOid { Vec::new() } else { columns.clone() },
         ..MovedOut::default()
     });
     let sequence = inputs.iter().fold((u64::MAX, 0), |(low, high), input| {
-        (
-            low.min(input.entry.sequence_low),
-            high.max(input.entry.sequence_high),
-        )
+        (low.min(input.entry.sequence_low), high.max(input.entry.sequence_high))
     });
     let read: u64 = inputs.iter().map(|input| input.entry.row_count).sum();
-    let now = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .map_or(0, |time| time.as_secs() as i64);
-    let new = NewSegment {
-        sequence: Some(sequence),
-        bulk: false,
-        columns: columns.clone(),
-    };
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs() as i64);
+    let new = NewSegment { sequence: Some(sequence), bulk: false, columns: columns.clone() };
     let output = write_segment(state.rel, new, |writer| {
-        let cursors = inputs
-            .iter()
-            .map(|input| Input::open(state, input, &moved_out))
-            .collect::<Result<Vec<_>>>()?;
+        let cursors = inputs.iter().map(|input| Input::open(state, input, &moved_out)).collect::<Result<Vec<_>>>()?;
         let mut merge = Merge::new(cursors, Direction::Forward);
         while let Some(winner) = merge.next()? {
             // SAFETY: no lock or pin is held here that others wait for.
@@ -169,9 +140,7 @@ impl MovedOut {
         }
         let mut values = Vec::new();
         toast::collect(row, &self.columns, &mut values)?;
-        self.passed
-            .borrow_mut()
-            .extend(values.into_iter().map(|value| (row_id, value)));
+        self.passed.borrow_mut().extend(values.into_iter().map(|value| (row_id, value)));
         Ok(())
     }
 
@@ -180,9 +149,7 @@ impl MovedOut {
         self.kept.set(kept);
         let mut passed = self.passed.borrow_mut();
         let dropped = passed.drain(..).filter(|(row_id, _)| Some(*row_id) != kept);
-        self.dropped
-            .borrow_mut()
-            .extend(dropped.map(|(_, value)| value));
+        self.dropped.borrow_mut().extend(dropped.map(|(_, value)| value));
     }
 
     /// All values of dropped rows.
@@ -199,17 +166,10 @@ struct Input {
 }
 
 impl Input {
-    fn open(
-        state: &TableState,
-        segment: &ListedSegment,
-        moved_out: &Rc<MovedOut>,
-    ) -> Result<Input> {
+    fn open(state: &TableState, segment: &ListedSegment, moved_out: &Rc<MovedOut>) -> Result<Input> {
         let reader = source::open_segment(state.rel, &segment.entry);
         let cursor = reader.cursor(Bound::Unbounded, Bound::Unbounded, Direction::Forward)?;
-        Ok(Input {
-            cursor,
-            moved_out: Rc::clone(moved_out),
-        })
+        Ok(Input { cursor, moved_out: Rc::clone(moved_out) })
     }
 }
 

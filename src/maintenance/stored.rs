@@ -9,17 +9,8 @@ use crate::read::TableState;
 /// The columns that segments of a table store: those that exist and that the key does not give back.
 pub fn columns(state: &TableState) -> Vec<Column> {
     let placed = state.key.is_some();
-    let stored = state
-        .table
-        .columns
-        .iter()
-        .filter(|column| !column.dropped && !(placed && column.in_key));
-    stored
-        .map(|column| Column {
-            attnum: column.attnum,
-            class: column.class,
-        })
-        .collect()
+    let stored = state.table.columns.iter().filter(|column| !(column.dropped || placed && column.in_key));
+    stored.map(|column| Column { attnum: column.attnum, class: column.class }).collect()
 }
 
 /// Length of the partition's part of a key; 0 where there is none.
@@ -59,13 +50,7 @@ pub struct Tombstone {
 impl Tombstone {
     /// The tombstone that hides what the row hides.
     pub fn in_place_of(row: &RowHeader) -> Tombstone {
-        let header = RowHeader {
-            kind: RowKind::RowTombstone,
-            marker: false,
-            expiry: None,
-            natts: 0,
-            ..*row
-        };
+        let header = RowHeader { kind: RowKind::RowTombstone, marker: false, expiry: None, natts: 0, ..*row };
         Tombstone { header }
     }
 }
@@ -96,9 +81,7 @@ pub fn is_expired(row: &dyn RowView, columns: &[Column], now: i64) -> Result<boo
         return Ok(false);
     }
     for column in columns {
-        let lives_on = row
-            .cell_times(column.attnum)?
-            .is_some_and(|times| !gone(times.expiry));
+        let lives_on = row.cell_times(column.attnum)?.is_some_and(|times| !gone(times.expiry));
         if lives_on && matches!(row.cell(column.attnum)?, Cell::Value(_) | Cell::External(_)) {
             return Ok(false);
         }

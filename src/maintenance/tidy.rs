@@ -59,10 +59,8 @@ pub fn delta(state: &TableState, vacuum: impl FnOnce(pg_sys::Relation)) {
     vacuum(delta.heap);
     let stale = with_latest_snapshot(|snapshot| {
         let mut stale = Vec::new();
-        for (strategy, procedure) in [
-            (pg_sys::BTLessStrategyNumber, INT8LT),
-            (pg_sys::BTGreaterStrategyNumber, INT8GT),
-        ] {
+        for (strategy, procedure) in [(pg_sys::BTLessStrategyNumber, INT8LT), (pg_sys::BTGreaterStrategyNumber, INT8GT)]
+        {
             find_other_lives(&delta, snapshot, strategy, procedure, &mut stale);
         }
         flush::delete_rows(&delta, stale)
@@ -118,8 +116,7 @@ fn note_if_empty(state: &TableState, delta: &Delta) {
             return;
         }
         let empty = with_latest_snapshot(|snapshot| {
-            let cursor =
-                DeltaCursor::open_all(delta, snapshot).unwrap_or_else(|error| state.raise(&error));
+            let cursor = DeltaCursor::open_all(delta, snapshot).unwrap_or_else(|error| state.raise(&error));
             let empty = cursor.key().is_none();
             cursor.close();
             empty

@@ -32,12 +32,8 @@ pub fn collect(row: &dyn RowView, columns: &[Column], found: &mut Vec<Pointer>) 
 /// Reads a TOAST pointer: header and tag, raw size, stored size, value OID, table OID. `None` for a value compressed in line.
 fn pointer(image: &[u8]) -> Option<Pointer> {
     let number = |at: usize| Some(u32::from_ne_bytes(image.get(at..at + 4)?.try_into().ok()?));
-    (image.first() == Some(&POINTER) && image.get(1) == Some(&ON_DISK)).then(|| {
-        Some(Pointer {
-            value: number(10)?,
-            table: number(14)?,
-        })
-    })?
+    (image.first() == Some(&POINTER) && image.get(1) == Some(&ON_DISK))
+        .then(|| Some(Pointer { value: number(10)?, table: number(14)? }))?
 }
 
 /// Deletes the chunks of values. Those that are gone already, or in another table's hands, are left.
@@ -52,18 +48,11 @@ pub fn delete(toast_table: pg_sys::Oid, values: &[Pointer]) {
         let list = pg_sys::RelationGetIndexList(table);
         let indexes = pgrx::PgList::<pg_sys::Oid>::from_pg(list);
         // While the index is rebuilt concurrently there are two, one of which is not complete.
-        let index = indexes
-            .iter_oid()
-            .find(|index| pg_sys::get_index_isvalid(*index));
-        let mut snapshot = pg_sys::SnapshotData {
-            snapshot_type: pg_sys::SnapshotType::SNAPSHOT_TOAST,
-            ..Default::default()
-        };
+        let index = indexes.iter_oid().find(|index| pg_sys::get_index_isvalid(*index));
+        let mut snapshot =
+            pg_sys::SnapshotData { snapshot_type: pg_sys::SnapshotType::SNAPSHOT_TOAST, ..Default::default() };
         if let Some(index) = index {
-            for value in values
-                .iter()
-                .filter(|value| value.table == toast_table.to_u32())
-            {
+            for value in values.iter().filter(|value| value.table == toast_table.to_u32()) {
                 delete_value(table, index, &raw mut snapshot, value.value);
             }
         }
@@ -73,12 +62,7 @@ pub fn delete(toast_table: pg_sys::Oid, values: &[Pointer]) {
 
 /// # Safety
 /// `table` is an open TOAST table, `index` the OID of its index, `snapshot` a TOAST snapshot.
-unsafe fn delete_value(
-    table: pg_sys::Relation,
-    index: pg_sys::Oid,
-    snapshot: pg_sys::Snapshot,
-    value: u32,
-) {
+unsafe fn delete_value(table: pg_sys::Relation, index: pg_sys::Oid, snapshot: pg_sys::Snapshot, value: u32) {
     /// `oideq` of pg_proc.dat.
     const OIDEQ: u32 = 184;
     let mut key = pg_sys::ScanKeyData::default();

@@ -24,10 +24,5 @@ pub fn from_bytes(bytes: &[u8]) -> pg_sys::Datum {
 pub unsafe fn bytes_of<'a>(datum: pg_sys::Datum) -> &'a [u8] {
     let varlena = datum.cast_mut_ptr::<pg_sys::varlena>();
     // SAFETY: promised by the caller.
-    unsafe {
-        std::slice::from_raw_parts(
-            pgrx::vardata_any(varlena).cast::<u8>(),
-            pgrx::varsize_any_exhdr(varlena),
-        )
-    }
+    unsafe { std::slice::from_raw_parts(pgrx::vardata_any(varlena).cast::<u8>(), pgrx::varsize_any_exhdr(varlena)) }
 }

@@ -35,11 +35,7 @@ mod bare {
             options: c_int,
         ) -> pg_sys::HeapTuple;
 
-        pub fn toast_delete_datum(
-            relation: pg_sys::Relation,
-            value: pg_sys::Datum,
-            is_speculative: bool,
-        );
+        pub fn toast_delete_datum(relation: pg_sys::Relation, value: pg_sys::Datum, is_speculative: bool);
 
         pub fn ExecComputeStoredGenerated(
             target: *mut pg_sys::ResultRelInfo,
@@ -87,31 +83,16 @@ pub unsafe fn log_heap_freeze(
     tuples: &mut [FreezeTuple],
 ) -> pg_sys::XLogRecPtr {
     // SAFETY: promised by the caller; the count is that of the slice.
-    unsafe {
-        bare::log_heap_freeze(
-            relation,
-            buffer,
-            cutoff_xid,
-            tuples.as_mut_ptr(),
-            tuples.len() as c_int,
-        )
-    }
+    unsafe { bare::log_heap_freeze(relation, buffer, cutoff_xid, tuples.as_mut_ptr(), tuples.len() as c_int) }
 }
 
 /// Compresses and moves out large attributes of a new tuple (`src/backend/access/heap/heaptoast.c`).
 ///
 /// # Safety
 /// `relation` is open and writable; `tuple` was formed by its descriptor.
-pub unsafe fn toast_new_tuple(
-    relation: pg_sys::Relation,
-    tuple: pg_sys::HeapTuple,
-) -> pg_sys::HeapTuple {
+pub unsafe fn toast_new_tuple(relation: pg_sys::Relation, tuple: pg_sys::HeapTuple) -> pg_sys::HeapTuple {
     // SAFETY: promised by the caller.
-    unsafe {
-        pg_guard_ffi_boundary(|| {
-            bare::heap_toast_insert_or_update(relation, tuple, std::ptr::null_mut(), 0)
-        })
-    }
+    unsafe { pg_guard_ffi_boundary(|| bare::heap_toast_insert_or_update(relation, tuple, std::ptr::null_mut(), 0)) }
 }
 
 /// Deletes the chunks of a value that lies in the relation's TOAST table (`src/backend/access/common/toast_internals.c`).
@@ -135,9 +116,7 @@ pub unsafe fn compute_stored_generated(
 ) {
     let command = pg_sys::CmdType::CMD_INSERT;
     // SAFETY: promised by the caller.
-    unsafe {
-        pg_guard_ffi_boundary(|| bare::ExecComputeStoredGenerated(target, estate, slot, command))
-    }
+    unsafe { pg_guard_ffi_boundary(|| bare::ExecComputeStoredGenerated(target, estate, slot, command)) }
 }
 
 /// Sets a page's LSN (`PageSetLSN` of `bufpage.h`).
@@ -148,9 +127,6 @@ pub unsafe fn page_set_lsn(page: pg_sys::Page, lsn: pg_sys::XLogRecPtr) {
     let header = page.cast::<pg_sys::PageHeaderData>();
     // SAFETY: promised by the caller.
     unsafe {
-        (*header).pd_lsn = pg_sys::PageXLogRecPtr {
-            xlogid: (lsn >> 32) as u32,
-            xrecoff: lsn as u32,
-        };
+        (*header).pd_lsn = pg_sys::PageXLogRecPtr { xlogid: (lsn >> 32) as u32, xrecoff: lsn as u32 };
     }
 }

@@ -13,9 +13,7 @@ unsafe fn cells<'a>(list: *const pg_sys::List) -> &'a [pg_sys::ListCell] {
     // SAFETY: `elements` holds `length` cells while the list lives.
     unsafe {
         match list.as_ref() {
-            Some(list) if list.length > 0 => {
-                std::slice::from_raw_parts(list.elements, list.length as usize)
-            }
+            Some(list) if list.length > 0 => std::slice::from_raw_parts(list.elements, list.length as usize),
             _ => &[],
         }
     }
@@ -43,22 +41,18 @@ pub unsafe fn integers<'a>(list: *const pg_sys::List) -> impl Iterator<Item = i3
 
 /// A list of these pointers, in the current memory context.
 pub fn list_of<T>(pointers: impl IntoIterator<Item = *mut T>) -> *mut pg_sys::List {
-    pointers
-        .into_iter()
-        .fold(std::ptr::null_mut(), |list, pointer| {
-            // SAFETY: appends to a list made here.
-            unsafe { pg_sys::lappend(list, pointer.cast()) }
-        })
+    pointers.into_iter().fold(std::ptr::null_mut(), |list, pointer| {
+        // SAFETY: appends to a list made here.
+        unsafe { pg_sys::lappend(list, pointer.cast()) }
+    })
 }
 
 /// A list of these integers, in the current memory context.
 pub fn list_of_integers(integers: impl IntoIterator<Item = i32>) -> *mut pg_sys::List {
-    integers
-        .into_iter()
-        .fold(std::ptr::null_mut(), |list, integer| {
-            // SAFETY: appends to a list made here.
-            unsafe { pg_sys::lappend_int(list, integer) }
-        })
+    integers.into_iter().fold(std::ptr::null_mut(), |list, integer| {
+        // SAFETY: appends to a list made here.
+        unsafe { pg_sys::lappend_int(list, integer) }
+    })
 }
 
 /// The node as the type of its tag, if it has this tag.
@@ -80,9 +74,7 @@ pub unsafe fn downcast<'a, T>(node: *mut impl Sized, tag: NodeTag) -> Option<&'a
 pub unsafe fn strip_relabel(node: *mut Node) -> *mut Node {
     let mut node = node;
     // SAFETY: the argument of a live node lives as long.
-    while let Some(relabel) =
-        unsafe { downcast::<pg_sys::RelabelType>(node, NodeTag::T_RelabelType) }
-    {
+    while let Some(relabel) = unsafe { downcast::<pg_sys::RelabelType>(node, NodeTag::T_RelabelType) } {
         node = relabel.arg.cast();
     }
     node

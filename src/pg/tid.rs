@@ -15,10 +15,7 @@ pub const MAX_ROW_ID: u64 = (u32::MAX as u64) * OFFSETS - 1;
 pub fn from_row_id(row_id: u64) -> pg_sys::ItemPointerData {
     let block = (row_id / OFFSETS) as u32;
     pg_sys::ItemPointerData {
-        ip_blkid: pg_sys::BlockIdData {
-            bi_hi: (block >> 16) as u16,
-            bi_lo: (block & 0xffff) as u16,
-        },
+        ip_blkid: pg_sys::BlockIdData { bi_hi: (block >> 16) as u16, bi_lo: (block & 0xffff) as u16 },
         ip_posid: (row_id % OFFSETS) as u16 + 1,
     }
 }
@@ -27,9 +24,7 @@ pub fn from_row_id(row_id: u64) -> pg_sys::ItemPointerData {
 pub fn to_row_id(tid: pg_sys::ItemPointerData) -> Option<u64> {
     let block = (u64::from(tid.ip_blkid.bi_hi) << 16) | u64::from(tid.ip_blkid.bi_lo);
     let offset = u64::from(tid.ip_posid);
-    (1..=OFFSETS)
-        .contains(&offset)
-        .then(|| block * OFFSETS + offset - 1)
+    (1..=OFFSETS).contains(&offset).then(|| block * OFFSETS + offset - 1)
 }
 
 #[cfg(test)]

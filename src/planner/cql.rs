@@ -25,10 +25,7 @@ pub unsafe fn check(read: &Read<'_>) -> bool {
         let Some(bounds) = conditions(read) else {
             return false;
         };
-        restrictions(read, &bounds)
-            && changes(read, &bounds)
-            && order(read, &bounds)
-            && groups(read)
+        restrictions(read, &bounds) && changes(read, &bounds) && order(read, &bounds) && groups(read)
     }
 }
 
@@ -64,24 +61,17 @@ unsafe fn refuse_condition(read: &Read<'_>, clause: *mut Node) {
     unsafe {
         let rel = &*read.relation.rel;
         let mut column = None;
-        walk(
-            clause,
-            &mut |node| match downcast::<pg_sys::Var>(node, NodeTag::T_Var) {
-                Some(var) if var.varno as u32 == rel.relid && var.varattno > 0 => {
-                    column = Some((var.varattno, var.location));
-                    Walk::Stop
-                }
-                _ => Walk::Descend,
-            },
-        );
+        walk(clause, &mut |node| match downcast::<pg_sys::Var>(node, NodeTag::T_Var) {
+            Some(var) if var.varno as u32 == rel.relid && var.varattno > 0 => {
+                column = Some((var.varattno, var.location));
+                Walk::Stop
+            }
+            _ => Walk::Descend,
+        });
         let (attnum, location) = column.unwrap_or((0, -1));
         let context = read.context(location);
         let key = read.relation.key;
-        let name = if attnum > 0 {
-            owned(pg_sys::get_attname(read.entry.relid, attnum, true))
-        } else {
-            String::new()
-        };
+        let name = if attnum > 0 { owned(pg_sys::get_attname(read.entry.relid, attnum, true)) } else { String::new() };
         let report = if attnum > 0 && !key.is_key_column(attnum) {
             Report::new(
                 PARTITION_KEY,
@@ -124,11 +114,8 @@ unsafe fn restrictions(read: &Read<'_>, bounds: &[Bound]) -> bool {
             );
         }
         for (index, column) in key.columns.iter().enumerate() {
-            let on: Vec<Test> = bounds
-                .iter()
-                .filter(|bound| bound.target == Target::Column(index))
-                .map(|bound| bound.test)
-                .collect();
+            let on: Vec<Test> =
+                bounds.iter().filter(|bound| bound.target == Target::Column(index)).map(|bound| bound.test).collect();
             let count = |wanted: fn(&Test) -> bool| on.iter().filter(|test| wanted(test)).count();
             let lower = count(|test| matches!(test, Test::Greater | Test::GreaterOrEqual));
             let upper = count(|test| matches!(test, Test::Less | Test::LessOrEqual));
@@ -137,22 +124,14 @@ unsafe fn restrictions(read: &Read<'_>, bounds: &[Bound]) -> bool {
                 return refuse(
                     read,
                     -1,
-                    Report::new(
-                        CLUSTERING,
-                        format!("column \"{}\" is restricted more than once", column.name),
-                    )
-                    .hint(
-                        "Give each key column one \"=\" or IN, or one lower and one upper bound.",
-                    ),
+                    Report::new(CLUSTERING, format!("column \"{}\" is restricted more than once", column.name))
+                        .hint("Give each key column one \"=\" or IN, or one lower and one upper bound."),
                 );
             }
         }
         let mut before: Option<&KeyColumn> = None;
         for (index, column) in key.columns.iter().enumerate().skip(key.partition_columns) {
-            let mut on = bounds
-                .iter()
-                .filter(|bound| bound.target == Target::Column(index))
-                .peekable();
+            let mut on = bounds.iter().filter(|bound| bound.target == Target::Column(index)).peekable();
             match (on.peek(), before) {
                 (Some(_), Some(before)) => {
                     let context = read.context(-1);
@@ -179,11 +158,8 @@ unsafe fn changes(read: &Read<'_>, bounds: &[Bound]) -> bool {
             read.refuse_partition_key();
             return false;
         }
-        let is_equal = |index: usize| {
-            bounds
-                .iter()
-                .any(|bound| bound.target == Target::Column(index) && bound.test.is_equality())
-        };
+        let is_equal =
+            |index: usize| bounds.iter().any(|bound| bound.target == Target::Column(index) && bound.test.is_equality());
         let missing: Vec<&KeyColumn> = key
             .columns
             .iter()
@@ -192,21 +168,14 @@ unsafe fn changes(read: &Read<'_>, bounds: &[Bound]) -> bool {
             .filter(|(index, _)| !is_equal(*index))
             .map(|(_, column)| column)
             .collect();
-        if (*(*read.relation.root).parse).commandType == CmdType::CMD_UPDATE && !missing.is_empty()
-        {
+        if (*(*read.relation.root).parse).commandType == CmdType::CMD_UPDATE && !missing.is_empty() {
             let missing: Vec<KeyColumn> = missing.into_iter().cloned().collect();
             return refuse(
                 read,
                 -1,
-                Report::new(
-                    CLUSTERING,
-                    "UPDATE must restrict every clustering column by \"=\" or IN",
-                )
-                .detail(format!(
-                    "No such condition was found for {}.",
-                    names(&missing)
-                ))
-                .hint("Add the conditions, or add AND cass_allow_filtering()."),
+                Report::new(CLUSTERING, "UPDATE must restrict every clustering column by \"=\" or IN")
+                    .detail(format!("No such condition was found for {}.", names(&missing)))
+                    .hint("Add the conditions, or add AND cass_allow_filtering()."),
             );
         }
     }
@@ -223,25 +192,19 @@ unsafe fn order(read: &Read<'_>, bounds: &[Bound]) -> bool {
         if wanted.is_null() || pg_sys::bms_num_members(root.all_baserels) != 1 {
             return true;
         }
-        let is_named = |index: usize| {
-            bounds
-                .iter()
-                .any(|bound| bound.target == Target::Column(index) && bound.test.is_equality())
-        };
+        let is_named =
+            |index: usize| bounds.iter().any(|bound| bound.target == Target::Column(index) && bound.test.is_equality());
         if !(0..key.partition_columns).all(is_named) {
             return refuse(
                 read,
                 -1,
-                Report::new(
-                    ORDER,
-                    "ORDER BY is only possible when the partition key is restricted by \"=\" or IN",
-                )
-                .detail(format!(
-                    "The partition key of \"{}\" is ({}).",
-                    read.context(-1).table,
-                    names(key.partition())
-                ))
-                .hint("Restrict it, or sort elsewhere; or add AND cass_allow_filtering()."),
+                Report::new(ORDER, "ORDER BY is only possible when the partition key is restricted by \"=\" or IN")
+                    .detail(format!(
+                        "The partition key of \"{}\" is ({}).",
+                        read.context(-1).table,
+                        names(key.partition())
+                    ))
+                    .hint("Restrict it, or sort elsewhere; or add AND cass_allow_filtering()."),
             );
         }
         if read.relation.has_order(wanted) {
@@ -287,9 +250,7 @@ unsafe fn groups(read: &Read<'_>) -> bool {
         let fixed = |index: usize| {
             clauses((*read.relation.rel).baserestrictinfo).any(|clause| {
                 let bound = read.relation.subject().bound(clause);
-                bound.is_some_and(|bound| {
-                    bound.target == Target::Column(index) && bound.test == Test::Equal
-                })
+                bound.is_some_and(|bound| bound.target == Target::Column(index) && bound.test == Test::Equal)
             })
         };
         let mut next = 0;
@@ -302,42 +263,27 @@ unsafe fn groups(read: &Read<'_>) -> bool {
                 return refuse(
                     read,
                     -1,
-                    Report::new(
-                        ORDER,
-                        "GROUP BY must list columns of the primary key in its order",
-                    )
-                    .detail(format!(
-                        "The primary key is (({}), {}).",
-                        names(key.partition()),
-                        ordered_names(key.clustering())
-                    ))
-                    .hint("Group by a leading part of it, or add AND cass_allow_filtering()."),
+                    Report::new(ORDER, "GROUP BY must list columns of the primary key in its order")
+                        .detail(format!(
+                            "The primary key is (({}), {}).",
+                            names(key.partition()),
+                            ordered_names(key.clustering())
+                        ))
+                        .hint("Group by a leading part of it, or add AND cass_allow_filtering()."),
                 );
             }
             next += 1;
         }
         let mut distinct: Vec<Option<usize>> =
-            pointers::<pg_sys::SortGroupClause>(query.distinctClause)
-                .map(column_of)
-                .collect();
+            pointers::<pg_sys::SortGroupClause>(query.distinctClause).map(column_of).collect();
         distinct.sort_unstable();
-        if !distinct.is_empty()
-            && !distinct
-                .into_iter()
-                .eq((0..key.partition_columns).map(Some))
-        {
+        if !distinct.is_empty() && !distinct.into_iter().eq((0..key.partition_columns).map(Some)) {
             return refuse(
                 read,
                 -1,
-                Report::new(
-                    ORDER,
-                    "SELECT DISTINCT must name the partition key and nothing else",
-                )
-                .detail(format!(
-                    "The partition key is ({}).",
-                    names(key.partition())
-                ))
-                .hint("Select its columns, or add AND cass_allow_filtering()."),
+                Report::new(ORDER, "SELECT DISTINCT must name the partition key and nothing else")
+                    .detail(format!("The partition key is ({}).", names(key.partition())))
+                    .hint("Select its columns, or add AND cass_allow_filtering()."),
             );
         }
     }

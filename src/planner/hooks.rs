@@ -47,9 +47,9 @@ unsafe extern "C-unwind" fn plan(
     unsafe {
         let plan_on = |parameters| {
             keeping_sqlstate(|| match PREVIOUS_PLANNER.get().copied().flatten() {
-                Some(previous) => pg_sys::ffi::pg_guard_ffi_boundary(|| {
-                    previous(query, source, cursor_options, parameters)
-                }),
+                Some(previous) => {
+                    pg_sys::ffi::pg_guard_ffi_boundary(|| previous(query, source, cursor_options, parameters))
+                }
                 None => pg_sys::standard_planner(query, source, cursor_options, parameters),
             })
         };
@@ -57,11 +57,8 @@ unsafe extern "C-unwind" fn plan(
             return plan_on(parameters);
         }
         let statement = keeping_sqlstate(|| Rc::new(Statement::read(query, source)));
-        let parameters = if statement.has_relations() {
-            statement.parameters.keep_from_folding(parameters)
-        } else {
-            parameters
-        };
+        let parameters =
+            if statement.has_relations() { statement.parameters.keep_from_folding(parameters) } else { parameters };
         let _planning = Planning::enter(statement);
         plan_on(parameters)
     }
@@ -96,36 +93,22 @@ unsafe extern "C-unwind" fn add_paths(
         if let Some(previous) = PREVIOUS_PATHS.get().copied().flatten() {
             pg_sys::ffi::pg_guard_ffi_boundary(|| previous(root, rel, index, entry));
         }
-        if (*entry).rtekind != RTEKind::RTE_RELATION || (*entry).inh || !is_cass_oid((*entry).relid)
-        {
+        if (*entry).rtekind != RTEKind::RTE_RELATION || (*entry).inh || !is_cass_oid((*entry).relid) {
             return;
         }
-        let (Some(key), Some(key_access_method)) = (key_of((*entry).relid), cass_key_am_oid())
-        else {
+        let (Some(key), Some(key_access_method)) = (key_of((*entry).relid), cass_key_am_oid()) else {
             return;
         };
         let statement = PLANNING.with_borrow(|planning| planning.last().cloned());
-        let read = Read {
-            relation: Relation {
-                root,
-                rel,
-                key: &key,
-            },
-            entry: &*entry,
-            statement: statement.as_deref(),
-        };
+        let read =
+            Read { relation: Relation { root, rel, key: &key }, entry: &*entry, statement: statement.as_deref() };
         let is_dummy = pg_sys::is_dummy_rel(rel);
-        let outer_sets = if is_dummy {
-            Vec::new()
-        } else {
-            read.relation.binding_outer_sets()
-        };
+        let outer_sets = if is_dummy { Vec::new() } else { read.relation.binding_outer_sets() };
         let full_read = read.judge(&outer_sets);
         if is_dummy {
             return;
         }
-        let kept = pointers::<pg_sys::Path>((*rel).pathlist)
-            .filter(|path| !is_replaced(*path, key_access_method));
+        let kept = pointers::<pg_sys::Path>((*rel).pathlist).filter(|path| !is_replaced(*path, key_access_method));
         (*rel).pathlist = list_of(kept);
         (*rel).partial_pathlist = std::ptr::null_mut();
         read.relation.add_own_paths(full_read);
@@ -145,15 +128,7 @@ pub unsafe fn refuse_chosen(root: *mut pg_sys::PlannerInfo, rel: *mut pg_sys::Re
             return;
         };
         let statement = PLANNING.with_borrow(|planning| planning.last().cloned());
-        Read {
-            relation: Relation {
-                root,
-                rel,
-                key: &key,
-            },
-            entry: &*entry,
-            statement: statement.as_deref(),
-        }
-        .refuse_partition_key();
+        Read { relation: Relation { root, rel, key: &key }, entry: &*entry, statement: statement.as_deref() }
+            .refuse_partition_key();
     }
 }

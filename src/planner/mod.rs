@@ -21,7 +21,6 @@ use pgrx::pg_sys::{self, Oid};
 
 use crate::catalog::{table_of, TableKey};
 
-pub use exemption::exempt;
 pub use hooks::refuse_chosen;
 pub use known_functions::{known_function, KnownFunction};
 

@@ -29,10 +29,7 @@ impl ParameterUse {
         let (mut has_column, mut changes_form) = (false, false);
         // SAFETY: passed on.
         unsafe {
-            let is_comparison = matches!(
-                (*member).type_,
-                NodeTag::T_OpExpr | NodeTag::T_ScalarArrayOpExpr
-            );
+            let is_comparison = matches!((*member).type_, NodeTag::T_OpExpr | NodeTag::T_ScalarArrayOpExpr);
             walk(member, &mut |node| {
                 match (*node).type_ {
                     // Its conditions are read by themselves.
@@ -56,12 +53,7 @@ impl ParameterUse {
                 Walk::Descend
             });
             let plain = is_comparison && has_column && !changes_form;
-            if plain {
-                &mut self.compared
-            } else {
-                &mut self.forming
-            }
-            .extend(parameters);
+            if plain { &mut self.compared } else { &mut self.forming }.extend(parameters);
         }
     }
 
@@ -79,12 +71,8 @@ impl ParameterUse {
             let kept = |number: i32, value: &pg_sys::ParamExternData| {
                 self.forming.contains(&number) || (value.isnull && self.compared.contains(&number))
             };
-            let fetched: Vec<pg_sys::ParamExternData> =
-                (1..=count).map(|number| fetch(values, number)).collect();
-            if !(1..)
-                .zip(&fetched)
-                .any(|(number, value)| kept(number, value))
-            {
+            let fetched: Vec<pg_sys::ParamExternData> = (1..=count).map(|number| fetch(values, number)).collect();
+            if !(1..).zip(&fetched).any(|(number, value)| kept(number, value)) {
                 return values;
             }
             let copy = pg_sys::makeParamList(count);

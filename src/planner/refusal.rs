@@ -63,17 +63,9 @@ impl Context<'_> {
                 command.to_lowercase()
             ),
         };
-        Report::new(
-            PARTITION_KEY,
-            format!(
-                "query does not supply the whole partition key of table \"{}\"",
-                self.table
-            ),
-        )
-        .detail(format!(
-            "The partition key is ({partition}). No \"=\" or IN condition was found for {missing}."
-        ))
-        .hint(hint)
+        Report::new(PARTITION_KEY, format!("query does not supply the whole partition key of table \"{}\"", self.table))
+            .detail(format!("The partition key is ({partition}). No \"=\" or IN condition was found for {missing}."))
+            .hint(hint)
     }
 
     /// Message B: `column` is restricted though `before`, a clustering column before it, is not restricted by "=".

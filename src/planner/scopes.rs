@@ -50,12 +50,7 @@ unsafe fn collect(queries: &[*mut pg_sys::Query], expression: *mut Node, found: 
 }
 
 /// As `collect`, for an expression `depth` queries below the last of `queries`, entered by sublinks.
-unsafe fn collect_below(
-    queries: &[*mut pg_sys::Query],
-    node: *mut Node,
-    depth: u32,
-    found: &mut Vec<Origin>,
-) {
+unsafe fn collect_below(queries: &[*mut pg_sys::Query], node: *mut Node, depth: u32, found: &mut Vec<Origin>) {
     // SAFETY: as for `Scopes::origins`.
     unsafe {
         crate::pg::nodes::walk(node, &mut |node| {
@@ -78,12 +73,7 @@ unsafe fn collect_below(
 }
 
 /// Adds the origins of a column of an entry in the range table of the last of `queries`.
-unsafe fn resolve(
-    queries: &[*mut pg_sys::Query],
-    varno: i32,
-    attnum: i16,
-    found: &mut Vec<Origin>,
-) {
+unsafe fn resolve(queries: &[*mut pg_sys::Query], varno: i32, attnum: i16, found: &mut Vec<Origin>) {
     // SAFETY: as for `Scopes::origins`; column lists are as long as the entry has columns.
     unsafe {
         let Some(&query) = queries.last() else { return };
@@ -110,8 +100,7 @@ unsafe fn resolve(
                 let name = CStr::from_ptr((*entry).ctename);
                 let definition = pointers::<pg_sys::CommonTableExpr>((*owner).cteList)
                     .find(|expression| CStr::from_ptr((**expression).ctename) == name);
-                let subquery = definition
-                    .and_then(|definition| downcast((*definition).ctequery, NodeTag::T_Query));
+                let subquery = definition.and_then(|definition| downcast((*definition).ctequery, NodeTag::T_Query));
                 if let Some(subquery) = subquery {
                     resolve_output(queries, subquery, attnum, found);
                 }
@@ -148,12 +137,6 @@ unsafe fn resolve_output(
 }
 
 /// The column of this number, or all of them for the whole row.
-fn wanted(
-    columns: impl Iterator<Item = *mut Node>,
-    attnum: i16,
-) -> impl Iterator<Item = *mut Node> {
-    columns
-        .zip(1..)
-        .filter(move |(_, number)| attnum == 0 || *number == attnum)
-        .map(|(column, _)| column)
+fn wanted(columns: impl Iterator<Item = *mut Node>, attnum: i16) -> impl Iterator<Item = *mut Node> {
+    columns.zip(1..).filter(move |(_, number)| attnum == 0 || *number == attnum).map(|(column, _)| column)
 }

@@ -15,9 +15,7 @@ use super::scopes::{Origin, Scopes};
 use super::token_types::check_token_comparison;
 use crate::catalog::is_cass_oid;
 use crate::error::Report;
-use crate::pg::nodes::{
-    conjuncts, downcast, list_of, pair, pointers, strip_relabel, walk, walk_query, Walk,
-};
+use crate::pg::nodes::{conjuncts, downcast, list_of, pair, pointers, strip_relabel, walk, walk_query, Walk};
 
 /// What the statement says of one cass table in its range tables.
 #[derive(Debug, Default)]
@@ -69,8 +67,7 @@ impl Statement {
 
     /// The note of a range table entry; `None` if it came into the statement during planning (an inlined function).
     pub fn note(&self, entry: &pg_sys::RangeTblEntry) -> Option<&RelationNote> {
-        self.relations
-            .get((entry.enrtuples as usize).checked_sub(1)?)
+        self.relations.get((entry.enrtuples as usize).checked_sub(1)?)
     }
 
     unsafe fn read_query(&mut self, query: *mut pg_sys::Query, scopes: &mut Scopes) {
@@ -107,9 +104,7 @@ impl Statement {
         unsafe {
             for (index, entry) in pointers::<pg_sys::RangeTblEntry>((*query).rtable).enumerate() {
                 match (*entry).rtekind {
-                    RTEKind::RTE_RELATION
-                        if !self.entries.contains(&entry) && is_cass_oid((*entry).relid) =>
-                    {
+                    RTEKind::RTE_RELATION if !self.entries.contains(&entry) && is_cass_oid((*entry).relid) => {
                         check_use(&*query, index + 1, &*entry);
                         self.relations.push(RelationNote::default());
                         self.entries.push(entry);
@@ -149,10 +144,7 @@ impl Statement {
         unsafe {
             let members = conjuncts(*condition);
             let count = members.len();
-            let kept: Vec<*mut Node> = members
-                .into_iter()
-                .filter(|member| !allows_filtering(*member))
-                .collect();
+            let kept: Vec<*mut Node> = members.into_iter().filter(|member| !allows_filtering(*member)).collect();
             if kept.len() < count {
                 self.allows_filtering = true;
                 let is_list = downcast::<pg_sys::List>(*condition, NodeTag::T_List).is_some();
@@ -187,10 +179,7 @@ impl Statement {
     }
 
     fn note_mut(&mut self, origin: Origin) -> Option<&mut RelationNote> {
-        let index = self
-            .entries
-            .iter()
-            .position(|entry| *entry == origin.entry)?;
+        let index = self.entries.iter().position(|entry| *entry == origin.entry)?;
         self.relations.get_mut(index)
     }
 
@@ -200,13 +189,10 @@ impl Statement {
         unsafe {
             if allows_filtering(node) {
                 let location = (*node.cast::<pg_sys::FuncExpr>()).location;
-                Report::new(
-                    "42601",
-                    "cass_allow_filtering() must stand alone or be joined by AND in WHERE or ON",
-                )
-                .hint("Write WHERE ... AND cass_allow_filtering().")
-                .location(self.source, location)
-                .raise()
+                Report::new("42601", "cass_allow_filtering() must stand alone or be joined by AND in WHERE or ON")
+                    .hint("Write WHERE ... AND cass_allow_filtering().")
+                    .location(self.source, location)
+                    .raise()
             }
             check_token_comparison(node, self.source);
         }
@@ -232,9 +218,8 @@ pub unsafe fn holds_allow_filtering(statement_part: *mut Node) -> bool {
 
 unsafe fn allows_filtering(node: *mut Node) -> bool {
     // SAFETY: the caller's node is live.
-    unsafe { downcast::<pg_sys::FuncExpr>(node, NodeTag::T_FuncExpr) }.is_some_and(|function| {
-        known_function(function.funcid) == Some(KnownFunction::AllowFiltering)
-    })
+    unsafe { downcast::<pg_sys::FuncExpr>(node, NodeTag::T_FuncExpr) }
+        .is_some_and(|function| known_function(function.funcid) == Some(KnownFunction::AllowFiltering))
 }
 
 /// The column that a member compares with "=" or IN to something without columns of the same query.
@@ -244,33 +229,28 @@ unsafe fn equal_column(member: *mut Node, scopes: &Scopes) -> Option<Origin> {
         let (operator, arguments) = match downcast::<pg_sys::OpExpr>(member, NodeTag::T_OpExpr) {
             Some(op) => (op.opno, op.args),
             None => {
-                let op =
-                    downcast::<pg_sys::ScalarArrayOpExpr>(member, NodeTag::T_ScalarArrayOpExpr)?;
+                let op = downcast::<pg_sys::ScalarArrayOpExpr>(member, NodeTag::T_ScalarArrayOpExpr)?;
                 (if op.useOr { op.opno } else { Oid::INVALID }, op.args)
             }
         };
         let (left, right) = pair(arguments)?;
         let mut is_equality = false;
         for operand in [left, right] {
-            is_equality |= operator != Oid::INVALID
-                && pg_sys::op_mergejoinable(operator, pg_sys::exprType(operand));
+            is_equality |= operator != Oid::INVALID && pg_sys::op_mergejoinable(operator, pg_sys::exprType(operand));
         }
         if !is_equality {
             return None;
         }
         let column = |operand, other| {
-            let is_column =
-                downcast::<pg_sys::Var>(strip_relabel(operand), NodeTag::T_Var).is_some();
-            (is_column && !pg_sys::contain_vars_of_level(other, 0))
-                .then(|| scopes.origins(operand))
-                .map(|origins| match origins.as_slice() {
+            let is_column = downcast::<pg_sys::Var>(strip_relabel(operand), NodeTag::T_Var).is_some();
+            (is_column && !pg_sys::contain_vars_of_level(other, 0)).then(|| scopes.origins(operand)).map(|origins| {
+                match origins.as_slice() {
                     [origin] => Some(*origin),
                     _ => None,
-                })
+                }
+            })
         };
-        column(left, right)
-            .or_else(|| column(right, left))
-            .flatten()
+        column(left, right).or_else(|| column(right, left)).flatten()
     }
 }
 
@@ -279,24 +259,16 @@ unsafe fn check_use(query: &pg_sys::Query, index: usize, entry: &pg_sys::RangeTb
     // SAFETY: the name of a live relation's entry is a C string.
     let name = || unsafe { crate::catalog::identifier::owned(pg_sys::get_rel_name(entry.relid)) };
     if !entry.tablesample.is_null() {
-        Report::new(
-            "0A000",
-            format!("TABLESAMPLE is not supported for table \"{}\"", name()),
-        )
-        .detail("Tables of access method cass are not made of pages that could be sampled.")
-        .hint("Read a range of tokens instead: WHERE cass_token(...) BETWEEN ... AND ...")
-        .raise();
+        Report::new("0A000", format!("TABLESAMPLE is not supported for table \"{}\"", name()))
+            .detail("Tables of access method cass are not made of pages that could be sampled.")
+            .hint("Read a range of tokens instead: WHERE cass_token(...) BETWEEN ... AND ...")
+            .raise();
     }
-    if query.commandType == CmdType::CMD_INSERT
-        && !query.onConflict.is_null()
-        && query.resultRelation as usize == index
+    if query.commandType == CmdType::CMD_INSERT && !query.onConflict.is_null() && query.resultRelation as usize == index
     {
-        Report::new(
-            "0A000",
-            format!("ON CONFLICT is not supported for table \"{}\"", name()),
-        )
-        .detail("Tables of access method cass have no conflicts of the primary key.")
-        .hint("INSERT already writes over a row with the same primary key; leave ON CONFLICT out.")
-        .raise();
+        Report::new("0A000", format!("ON CONFLICT is not supported for table \"{}\"", name()))
+            .detail("Tables of access method cass have no conflicts of the primary key.")
+            .hint("INSERT already writes over a row with the same primary key; leave ON CONFLICT out.")
+            .raise();
     }
 }

@@ -29,11 +29,7 @@ pub unsafe fn check_token_comparison(node: *mut Node, source: *const c_char) {
         };
         if left != right {
             Report::new("42804", "tokens of different types cannot be compared")
-                .detail(format!(
-                    "One side is the token of {}, the other of {}.",
-                    describe(&left),
-                    describe(&right)
-                ))
+                .detail(format!("One side is the token of {}, the other of {}.", describe(&left), describe(&right)))
                 .hint("Cast the values to the types of the partition key's columns.")
                 .location(source, op.location)
                 .raise();
@@ -46,8 +42,7 @@ unsafe fn token_types(node: *mut Node) -> Option<Vec<Oid>> {
     // SAFETY: the parts of a live expression are live.
     unsafe {
         let function = downcast::<pg_sys::FuncExpr>(node, NodeTag::T_FuncExpr)?;
-        let is_token =
-            !function.funcvariadic && known_function(function.funcid) == Some(KnownFunction::Token);
+        let is_token = !function.funcvariadic && known_function(function.funcid) == Some(KnownFunction::Token);
         is_token.then(|| {
             pointers::<Node>(function.args)
                 .map(|argument| serialized_as(pg_sys::getBaseType(pg_sys::exprType(argument))))
@@ -68,15 +63,10 @@ fn serialized_as(type_oid: Oid) -> Oid {
 fn describe(types: &[Oid]) -> String {
     let name = |type_oid: &Oid| {
         // SAFETY: format_type_be returns a palloc'ed C string for every OID.
-        unsafe { CStr::from_ptr(pg_sys::format_type_be(*type_oid)) }
-            .to_string_lossy()
-            .into_owned()
+        unsafe { CStr::from_ptr(pg_sys::format_type_be(*type_oid)) }.to_string_lossy().into_owned()
     };
     match types {
         [one] => format!("type {}", name(one)),
-        several => format!(
-            "types ({})",
-            several.iter().map(name).collect::<Vec<_>>().join(", ")
-        ),
+        several => format!("types ({})", several.iter().map(name).collect::<Vec<_>>().join(", ")),
     }
 }

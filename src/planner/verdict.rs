@@ -47,11 +47,7 @@ impl Read<'_> {
             if self.relation.own_bounds().is_bound() || self.has_row_condition() {
                 return FullRead::Allowed;
             }
-            let index = if unconditional {
-                IndexUse::None
-            } else {
-                self.index_use()
-            };
+            let index = if unconditional { IndexUse::None } else { self.index_use() };
             let lenient = unconditional && !self.is_changed() && mode != Enforcement::Strict;
             if index == IndexUse::OwnConditions {
                 FullRead::Allowed
@@ -78,14 +74,9 @@ impl Read<'_> {
         // SAFETY: as for `judge`.
         unsafe {
             let key = self.relation.key;
-            let bound = collect(
-                &self.relation.subject(),
-                (*self.relation.rel).baserestrictinfo,
-            );
+            let bound = collect(&self.relation.subject(), (*self.relation.rel).baserestrictinfo);
             let is_missing = |index: usize| {
-                !bound
-                    .iter()
-                    .any(|bound| bound.target == Target::Column(index) && bound.test.is_equality())
+                !bound.iter().any(|bound| bound.target == Target::Column(index) && bound.test.is_equality())
             };
             let missing: Vec<&str> = key
                 .partition()
@@ -117,9 +108,7 @@ impl Read<'_> {
             // SAFETY: the name of an open relation is a palloc'ed C string.
             table: unsafe { owned(pg_sys::get_rel_name(self.entry.relid)) },
             key: self.relation.key,
-            source: self
-                .statement
-                .map_or(ptr::null(), |statement| statement.source),
+            source: self.statement.map_or(ptr::null(), |statement| statement.source),
             location,
         }
     }
@@ -130,12 +119,7 @@ impl Read<'_> {
     /// As for `judge`.
     pub unsafe fn is_changed(&self) -> bool {
         // SAFETY: as for `judge`.
-        unsafe {
-            pg_sys::bms_is_member(
-                (*self.relation.rel).relid as i32,
-                (*self.relation.root).all_result_relids,
-            )
-        }
+        unsafe { pg_sys::bms_is_member((*self.relation.rel).relid as i32, (*self.relation.root).all_result_relids) }
     }
 
     /// Whether a condition is the planner's own, made for min() and max(), and not the statement's.
@@ -146,9 +130,8 @@ impl Read<'_> {
         // SAFETY: the caller's promise.
         unsafe {
             !self.has_condition()
-                || downcast::<pg_sys::NullTest>(clause, NodeTag::T_NullTest).is_some_and(|test| {
-                    test.location < 0 && !(*self.relation.root).parent_root.is_null()
-                })
+                || downcast::<pg_sys::NullTest>(clause, NodeTag::T_NullTest)
+                    .is_some_and(|test| test.location < 0 && !(*self.relation.root).parent_root.is_null())
         }
     }
 
@@ -163,11 +146,7 @@ impl Read<'_> {
 
     /// Whether the statement or the session allows filtering.
     unsafe fn is_allowed(&self) -> bool {
-        if settings::allow_filtering()
-            || self
-                .statement
-                .is_some_and(|statement| statement.allows_filtering)
-        {
+        if settings::allow_filtering() || self.statement.is_some_and(|statement| statement.allows_filtering) {
             return true;
         }
         // A function that was inlined during planning brings its own conditions along.
@@ -182,8 +161,7 @@ impl Read<'_> {
     }
 
     fn note(&self) -> Option<&RelationNote> {
-        self.statement
-            .and_then(|statement| statement.note(self.entry))
+        self.statement.and_then(|statement| statement.note(self.entry))
     }
 
     /// Whether the query restricts the table: by a condition of its own that is tested for each row. The planner's
@@ -198,25 +176,15 @@ impl Read<'_> {
     unsafe fn is_folded(&self) -> bool {
         // SAFETY: as for `judge`.
         unsafe {
-            pointers::<pg_sys::RestrictInfo>((*self.relation.rel).baserestrictinfo).any(
-                |restriction| {
-                    downcast::<pg_sys::Const>((*restriction).clause, NodeTag::T_Const).is_some()
-                },
-            )
+            pointers::<pg_sys::RestrictInfo>((*self.relation.rel).baserestrictinfo)
+                .any(|restriction| downcast::<pg_sys::Const>((*restriction).clause, NodeTag::T_Const).is_some())
         }
     }
 
     /// Whether the whole partition key was bound before the conditions were folded.
     fn was_bound(&self) -> bool {
-        let bound = |attnum| {
-            self.note()
-                .is_none_or(|note| note.equal_columns.contains(&attnum))
-        };
-        self.relation
-            .key
-            .partition()
-            .iter()
-            .all(|column| bound(column.attnum))
+        let bound = |attnum| self.note().is_none_or(|note| note.equal_columns.contains(&attnum));
+        self.relation.key.partition().iter().all(|column| bound(column.attnum))
     }
 
     /// Whether single rows are named, by ctid or as a cursor's present row.
@@ -226,17 +194,14 @@ impl Read<'_> {
             let rel = &*self.relation.rel;
             let is_ctid = |node: *mut Node| {
                 downcast::<pg_sys::Var>(node, NodeTag::T_Var).is_some_and(|var| {
-                    var.varno as u32 == rel.relid
-                        && i32::from(var.varattno) == pg_sys::SelfItemPointerAttributeNumber
+                    var.varno as u32 == rel.relid && i32::from(var.varattno) == pg_sys::SelfItemPointerAttributeNumber
                 })
             };
             clauses(rel.baserestrictinfo).any(|clause| {
                 let arguments = match (*clause).type_ {
                     NodeTag::T_CurrentOfExpr => return true,
                     NodeTag::T_OpExpr => (*clause.cast::<pg_sys::OpExpr>()).args,
-                    NodeTag::T_ScalarArrayOpExpr => {
-                        (*clause.cast::<pg_sys::ScalarArrayOpExpr>()).args
-                    }
+                    NodeTag::T_ScalarArrayOpExpr => (*clause.cast::<pg_sys::ScalarArrayOpExpr>()).args,
                     _ => return false,
                 };
                 pointers(arguments).any(is_ctid)
@@ -251,26 +216,20 @@ impl Read<'_> {
         unsafe {
             let rel = &mut *self.relation.rel;
             let key_index = self.relation.key.index_oid;
-            let (paths, partial_paths, indexes) =
-                (rel.pathlist, rel.partial_pathlist, rel.indexlist);
-            let secondary = pointers::<pg_sys::IndexOptInfo>(indexes)
-                .filter(|index| (**index).indexoid != key_index);
+            let (paths, partial_paths, indexes) = (rel.pathlist, rel.partial_pathlist, rel.indexlist);
+            let secondary = pointers::<pg_sys::IndexOptInfo>(indexes).filter(|index| (**index).indexoid != key_index);
             rel.pathlist = ptr::null_mut();
             rel.indexlist = list_of(secondary);
             pg_sys::create_index_paths(self.relation.root, rel);
             let mut found = IndexUse::None;
             for path in pointers::<pg_sys::Path>(rel.pathlist) {
-                let uses_condition = match downcast::<pg_sys::IndexPath>(path, NodeTag::T_IndexPath)
-                {
+                let uses_condition = match downcast::<pg_sys::IndexPath>(path, NodeTag::T_IndexPath) {
                     Some(index) => !index.indexclauses.is_null(),
                     None => true,
                 };
                 if uses_condition {
-                    found = found.max(if (*path).param_info.is_null() {
-                        IndexUse::OwnConditions
-                    } else {
-                        IndexUse::Join
-                    });
+                    found =
+                        found.max(if (*path).param_info.is_null() { IndexUse::OwnConditions } else { IndexUse::Join });
                 }
             }
             (rel.pathlist, rel.partial_pathlist, rel.indexlist) = (paths, partial_paths, indexes);
@@ -291,20 +250,13 @@ impl Read<'_> {
                 pg_sys::pull_varattnos(clause, rel.relid, &mut attributes);
             }
             let mut numbers: Vec<i16> = members(attributes)
-                .filter_map(|member| {
-                    i16::try_from(member + pg_sys::FirstLowInvalidHeapAttributeNumber).ok()
-                })
+                .filter_map(|member| i16::try_from(member + pg_sys::FirstLowInvalidHeapAttributeNumber).ok())
                 .filter(|number| *number > 0)
                 .collect();
             if numbers.is_empty() {
-                numbers = self
-                    .note()
-                    .map_or_else(Vec::new, |note| note.equal_columns.clone());
+                numbers = self.note().map_or_else(Vec::new, |note| note.equal_columns.clone());
             }
-            numbers
-                .into_iter()
-                .map(|number| owned(pg_sys::get_attname(self.entry.relid, number, false)))
-                .collect()
+            numbers.into_iter().map(|number| owned(pg_sys::get_attname(self.entry.relid, number, false))).collect()
         }
     }
 
@@ -315,10 +267,7 @@ impl Read<'_> {
             let rel = &*self.relation.rel;
             let mut location = -1;
             for clause in clauses(rel.baserestrictinfo) {
-                let found = walk(clause, &mut |node| match downcast::<pg_sys::Var>(
-                    node,
-                    NodeTag::T_Var,
-                ) {
+                let found = walk(clause, &mut |node| match downcast::<pg_sys::Var>(node, NodeTag::T_Var) {
                     Some(var) if var.varno as u32 == rel.relid && var.location >= 0 => {
                         location = var.location;
                         Walk::Stop

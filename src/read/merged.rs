@@ -26,11 +26,7 @@ pub struct KeyRange {
 impl KeyRange {
     /// Every key there is.
     pub fn everything() -> Self {
-        KeyRange {
-            lower: Bound::Unbounded,
-            upper: Bound::Unbounded,
-            partition: None,
-        }
+        KeyRange { lower: Bound::Unbounded, upper: Bound::Unbounded, partition: None }
     }
 
     fn overlaps(&self, entry: &SegmentEntry) -> bool {
@@ -60,11 +56,7 @@ pub struct ScanSpec {
 impl ScanSpec {
     /// The whole table in token order.
     pub fn everything() -> Self {
-        ScanSpec {
-            ranges: vec![KeyRange::everything()],
-            direction: Direction::Forward,
-            columns: ColumnSet::All,
-        }
+        ScanSpec { ranges: vec![KeyRange::everything()], direction: Direction::Forward, columns: ColumnSet::All }
     }
 }
 
@@ -162,7 +154,7 @@ impl MergedScan {
     /// Starts a scan of a table whose state is known.
     pub fn begin_as(state: TableState, snapshot: pg_sys::Snapshot, spec: ScanSpec) -> MergedScan {
         let entries = list::visible(state.storage_id, snapshot);
-        let delta = Delta::open(state.rel, state.storage_id, pg_sys::AccessShareLock);
+        let delta = state.open_delta();
         MergedScan {
             snapshot,
             spec,
@@ -196,26 +188,14 @@ impl MergedScan {
     /// Goes on in the other direction from the row returned last, as a scrolling cursor over the whole table does.
     pub fn turn(&mut self, direction: Direction) {
         let key = self.last_key.clone();
-        let start = if self.at_end {
-            Bound::Included(key)
-        } else {
-            Bound::Excluded(key)
-        };
+        let start = if self.at_end { Bound::Included(key) } else { Bound::Excluded(key) };
         let (lower, upper) = match direction {
             _ if self.counters.rows == 0 => (Bound::Unbounded, Bound::Unbounded),
             Direction::Forward => (start, Bound::Unbounded),
             Direction::Backward => (Bound::Unbounded, start),
         };
-        let ranges = vec![KeyRange {
-            lower,
-            upper,
-            partition: None,
-        }];
-        self.restart(ScanSpec {
-            ranges,
-            direction,
-            columns: self.spec.columns.clone(),
-        });
+        let ranges = vec![KeyRange { lower, upper, partition: None }];
+        self.restart(ScanSpec { ranges, direction, columns: self.spec.columns.clone() });
     }
 
     /// The direction the scan reads in.
@@ -305,13 +285,7 @@ impl MergedScan {
     }
 
     fn close_range(&mut self) {
-        for source in self
-            .merge
-            .take()
-            .map(Merge::into_cursors)
-            .into_iter()
-            .flatten()
-        {
+        for source in self.merge.take().map(Merge::into_cursors).into_iter().flatten() {
             if let Source::Delta(cursor) = source {
                 self.counters.delta_rows += cursor.rows_read();
                 cursor.close();
@@ -364,9 +338,7 @@ fn open_sources(
     let upper = range.upper.as_ref().map(Vec::as_slice);
     let mut sources = Vec::with_capacity(entries.len() + 1);
     if let Some(delta) = delta {
-        sources.push(Source::Delta(DeltaCursor::open(
-            delta, snapshot, lower, upper, direction,
-        )?));
+        sources.push(Source::Delta(DeltaCursor::open(delta, snapshot, lower, upper, direction)?));
     }
     for entry in entries {
         if !range.overlaps(entry) {

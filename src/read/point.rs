@@ -4,7 +4,7 @@ use super::segments::{with_latest_snapshot, with_newest, LatestSegments};
 use super::{row, ColumnSet, TableState};
 use crate::delta::probe::{probe, Probe};
 use crate::delta::write::Segments;
-use crate::delta::{Delta, DeltaCursor};
+use crate::delta::DeltaCursor;
 use crate::pg::scratch::in_scratch;
 use crate::pg::tid;
 use crate::segment::list;
@@ -25,7 +25,7 @@ pub fn with_row<R>(
         Some(work) if view.header().kind == RowKind::Row => Some(work(view)),
         _ => None,
     };
-    if let Some(delta) = Delta::open(state.rel, state.storage_id, pg_sys::AccessShareLock) {
+    if let Some(delta) = state.open_delta() {
         let cursor = match DeltaCursor::open_key(&delta, snapshot, key) {
             Ok(cursor) => cursor,
             Err(error) => state.raise(&error),
@@ -69,7 +69,7 @@ pub unsafe fn fetch_key(
 
 /// The row id of a key's newest version, in progress or not.
 fn newest_row_id(state: &TableState, key: &[u8]) -> Option<u64> {
-    let found = Delta::open(state.rel, state.storage_id, pg_sys::AccessShareLock).map(|delta| {
+    let found = state.open_delta().map(|delta| {
         let found = in_scratch(|| probe(&delta, key));
         delta.close();
         found
@@ -89,14 +89,9 @@ fn newest_row_id(state: &TableState, key: &[u8]) -> Option<u64> {
 /// Where the version a row id names is, for readers that are not bound to a snapshot.
 enum Whereabouts {
     /// The newest version of its key, which `replaced_by` may be replacing.
-    Newest {
-        replaced_by: Option<pg_sys::TransactionId>,
-    },
+    Newest { replaced_by: Option<pg_sys::TransactionId> },
     /// Being written by somebody else.
-    InProgress {
-        xid: pg_sys::TransactionId,
-        speculative_token: u32,
-    },
+    InProgress { xid: pg_sys::TransactionId, speculative_token: u32 },
     /// Replaced or deleted.
     Dead,
 }
@@ -133,23 +128,18 @@ pub fn key_of_row_id(state: &TableState, row_id: u64) -> Option<Vec<u8>> {
     if let Some(key) = remembered(state.storage_id, row_id) {
         return Some(key);
     }
-    let in_delta =
-        Delta::open(state.rel, state.storage_id, pg_sys::AccessShareLock).and_then(|delta| {
-            let key = in_scratch(|| delta.key_of_row_id(row_id));
-            delta.close();
-            key
-        });
+    let in_delta = state.open_delta().and_then(|delta| {
+        let key = in_scratch(|| delta.key_of_row_id(row_id));
+        delta.close();
+        key
+    });
     let key = in_delta.or_else(|| with_segment_row(state, row_id, |key, _| key.to_vec()))?;
     remember(state.storage_id, row_id, &key);
     Some(key)
 }
 
 /// Calls `work` with the version `row_id` in the segments that are listed now.
-fn with_segment_row<R>(
-    state: &TableState,
-    row_id: u64,
-    work: impl FnOnce(&[u8], &dyn RowView) -> R,
-) -> Option<R> {
+fn with_segment_row<R>(state: &TableState, row_id: u64, work: impl FnOnce(&[u8], &dyn RowView) -> R) -> Option<R> {
     let entries = with_latest_snapshot(|snapshot| list::visible(state.storage_id, snapshot));
     for entry in &entries {
         match crate::segment::open_segment(state.rel, entry).find_row_id(row_id) {
@@ -174,23 +164,18 @@ fn whereabouts(state: &TableState, row_id: u64, key: &[u8]) -> Whereabouts {
             Whereabouts::Dead
         }
     };
-    let found = Delta::open(state.rel, state.storage_id, pg_sys::AccessShareLock).map(|delta| {
+    let found = state.open_delta().map(|delta| {
         let found = in_scratch(|| probe(&delta, key));
         delta.close();
         found
     });
     match found {
-        Some(Probe::Found(version)) if version.kind == RowKind::Anchor => {
-            newest(in_segments(), version.replaced_by)
-        }
+        Some(Probe::Found(version)) if version.kind == RowKind::Anchor => newest(in_segments(), version.replaced_by),
         Some(Probe::Found(version)) => newest(version.row_id == row_id, version.replaced_by),
-        Some(Probe::InProgress(writer)) if writer.row_id == row_id => Whereabouts::InProgress {
-            xid: writer.xid,
-            speculative_token: writer.speculative_token,
-        },
-        Some(Probe::InProgress(writer)) => {
-            newest(in_segments(), (!writer.anchor).then_some(writer.xid))
+        Some(Probe::InProgress(writer)) if writer.row_id == row_id => {
+            Whereabouts::InProgress { xid: writer.xid, speculative_token: writer.speculative_token }
         }
+        Some(Probe::InProgress(writer)) => newest(in_segments(), (!writer.anchor).then_some(writer.xid)),
         Some(Probe::Nothing) | None => newest(in_segments(), None),
     }
 }
@@ -199,12 +184,7 @@ fn whereabouts(state: &TableState, row_id: u64, key: &[u8]) -> Whereabouts {
 ///
 /// # Safety
 /// `snapshot` is valid and not shared.
-pub unsafe fn sees_row_id(
-    state: &TableState,
-    snapshot: pg_sys::Snapshot,
-    row_id: u64,
-    key: &[u8],
-) -> bool {
+pub unsafe fn sees_row_id(state: &TableState, snapshot: pg_sys::Snapshot, row_id: u64, key: &[u8]) -> bool {
     // SAFETY: promised by the caller.
     let kind = unsafe { (*snapshot).snapshot_type };
     match kind {
@@ -214,28 +194,16 @@ pub unsafe fn sees_row_id(
         pg_sys::SnapshotType::SNAPSHOT_ANY => true,
         pg_sys::SnapshotType::SNAPSHOT_DIRTY => {
             // SAFETY: promised by the caller; these fields are a dirty snapshot's way of answering.
-            let (xmin, xmax, token) = unsafe {
-                (
-                    &mut (*snapshot).xmin,
-                    &mut (*snapshot).xmax,
-                    &mut (*snapshot).speculativeToken,
-                )
-            };
-            (*xmin, *xmax, *token) = (
-                pg_sys::InvalidTransactionId,
-                pg_sys::InvalidTransactionId,
-                0,
-            );
+            let (xmin, xmax, token) =
+                unsafe { (&mut (*snapshot).xmin, &mut (*snapshot).xmax, &mut (*snapshot).speculativeToken) };
+            (*xmin, *xmax, *token) = (pg_sys::InvalidTransactionId, pg_sys::InvalidTransactionId, 0);
             match whereabouts(state, row_id, key) {
                 Whereabouts::Dead => false,
                 Whereabouts::Newest { replaced_by } => {
                     *xmax = replaced_by.unwrap_or(pg_sys::InvalidTransactionId);
                     true
                 }
-                Whereabouts::InProgress {
-                    xid,
-                    speculative_token,
-                } => {
+                Whereabouts::InProgress { xid, speculative_token } => {
                     (*xmin, *token) = (xid, speculative_token);
                     true
                 }
@@ -259,21 +227,14 @@ pub unsafe fn fetch_row_id(
         return false;
     };
     // SAFETY: promised by the caller.
-    unsafe {
-        sees_row_id(state, snapshot, row_id, &key) && store_version(state, row_id, &key, slot)
-    }
+    unsafe { sees_row_id(state, snapshot, row_id, &key) && store_version(state, row_id, &key, slot) }
 }
 
 /// Stores the version `row_id` of `key` in `slot`, whoever sees it. False where it is nowhere any more.
 ///
 /// # Safety
 /// `slot` is a virtual slot with the table's descriptor.
-pub unsafe fn store_version(
-    state: &TableState,
-    row_id: u64,
-    key: &[u8],
-    slot: *mut pg_sys::TupleTableSlot,
-) -> bool {
+pub unsafe fn store_version(state: &TableState, row_id: u64, key: &[u8], slot: *mut pg_sys::TupleTableSlot) -> bool {
     in_scratch(|| {
         let store = |view: &dyn RowView| {
             // SAFETY: promised by the caller. Materializing moves the values out of the scratch memory into the slot.
@@ -282,19 +243,18 @@ pub unsafe fn store_version(
                 pg_sys::ExecMaterializeSlot(slot);
             }
         };
-        let in_delta = Delta::open(state.rel, state.storage_id, pg_sys::AccessShareLock)
-            .is_some_and(|delta| {
-                let row = delta.row_of_row_id(row_id);
-                delta.close();
-                match row.as_deref().map(cass_storage::row::EncodedRow::parse) {
-                    Some(Ok(view)) => {
-                        store(&view);
-                        true
-                    }
-                    Some(Err(error)) => state.raise(&error),
-                    None => false,
+        let in_delta = state.open_delta().is_some_and(|delta| {
+            let row = delta.row_of_row_id(row_id);
+            delta.close();
+            match row.as_deref().map(cass_storage::row::EncodedRow::parse) {
+                Some(Ok(view)) => {
+                    store(&view);
+                    true
                 }
-            });
+                Some(Err(error)) => state.raise(&error),
+                None => false,
+            }
+        });
         in_delta || with_segment_row(state, row_id, |_, view| store(view)).is_some()
     })
 }

@@ -21,10 +21,7 @@ impl ColumnSet {
     pub fn contains(&self, attnum: u16) -> bool {
         match self {
             ColumnSet::All => true,
-            ColumnSet::Some(wanted) => wanted
-                .get(usize::from(attnum) - 1)
-                .copied()
-                .unwrap_or(false),
+            ColumnSet::Some(wanted) => wanted.get(usize::from(attnum) - 1).copied().unwrap_or(false),
         }
     }
 }
@@ -77,8 +74,7 @@ pub unsafe fn fill(
         }
         if attnum > known {
             // SAFETY: attnum lies within the descriptor.
-            values[index] =
-                unsafe { pg_sys::getmissingattr(descriptor, i32::from(attnum), &mut nulls[index]) };
+            values[index] = unsafe { pg_sys::getmissingattr(descriptor, i32::from(attnum), &mut nulls[index]) };
             continue;
         }
         match view.cell(attnum) {
@@ -103,9 +99,7 @@ pub unsafe fn fill(
 fn datum_of(state: &TableState, column: &Column, bytes: &[u8]) -> pg_sys::Datum {
     let length = usize::try_from(column.type_len).unwrap_or(0);
     if column.type_len > 0 && bytes.len() != length {
-        state.raise(&cass_storage::StorageError::damaged(
-            "a value has another length than its type",
-        ));
+        state.raise(&cass_storage::StorageError::damaged("a value has another length than its type"));
     }
     if column.by_value {
         let mut word = [0u8; 8];
@@ -141,18 +135,10 @@ fn copy(bytes: &[u8]) -> pg_sys::Datum {
 ///
 /// # Safety
 /// `datum` is a value of the column's type.
-pub unsafe fn set_cell(
-    builder: &mut RowBuilder,
-    attnum: u16,
-    column: &Column,
-    datum: pg_sys::Datum,
-) {
+pub unsafe fn set_cell(builder: &mut RowBuilder, attnum: u16, column: &Column, datum: pg_sys::Datum) {
     if column.by_value {
         let bytes = (datum.value() as u64).to_le_bytes();
-        builder.set_value(
-            attnum,
-            &bytes[..usize::try_from(column.type_len).unwrap_or(8).min(8)],
-        );
+        builder.set_value(attnum, &bytes[..usize::try_from(column.type_len).unwrap_or(8).min(8)]);
         return;
     }
     let pointer = datum.cast_mut_ptr::<u8>();

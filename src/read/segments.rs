@@ -23,11 +23,8 @@ pub fn with_newest<R>(
                     return Ok(None);
                 }
             }
-            let cursor = reader.cursor(
-                Bound::Included(key),
-                Bound::Included(key),
-                cass_storage::merge::Direction::Forward,
-            )?;
+            let cursor =
+                reader.cursor(Bound::Included(key), Bound::Included(key), cass_storage::merge::Direction::Forward)?;
             Ok((cursor.key() == Some(key)).then_some(cursor))
         })();
         match found {
@@ -83,9 +80,7 @@ pub fn with_latest_snapshot<R>(work: impl FnOnce(pg_sys::Snapshot) -> R) -> R {
 impl Segments for LatestSegments<'_> {
     fn newest(&self, key: &[u8]) -> Option<(u64, RowKind)> {
         let entries = with_latest_snapshot(|snapshot| self.entries(snapshot));
-        with_newest(self.state, &entries, key, |row| {
-            (row.header().row_id, row.header().kind)
-        })
+        with_newest(self.state, &entries, key, |row| (row.header().row_id, row.header().kind))
     }
 
     fn loaded_after(&self, snapshot: pg_sys::Snapshot, key: &[u8]) -> bool {
@@ -93,10 +88,7 @@ impl Segments for LatestSegments<'_> {
             return false;
         }
         let now = with_latest_snapshot(|latest| self.entries(latest));
-        let mut loads = now
-            .iter()
-            .filter(|entry| entry.bulk && covers(entry, key))
-            .peekable();
+        let mut loads = now.iter().filter(|entry| entry.bulk && covers(entry, key)).peekable();
         if loads.peek().is_none() {
             return false;
         }

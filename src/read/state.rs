@@ -1,6 +1,7 @@
 //! What every read and write needs to know of a table.
 
 use crate::catalog::{self, EncodedKey, Table, TableKey};
+use crate::delta::Delta;
 use crate::error::Report;
 use crate::segment::metapage;
 use cass_storage::StorageError;
@@ -38,30 +39,19 @@ impl TableState {
             (Some(key), layout) if key.layout == layout => Some(key.clone()),
             _ => Report::new(
                 "XX002",
-                &format!(
-                    "the rows of table \"{}\" are stored by another key than its primary key",
-                    name(rel)
-                ),
+                &format!("the rows of table \"{}\" are stored by another key than its primary key", name(rel)),
             )
             .hint("Restore the primary key the table was written with.")
             .raise(),
         };
-        TableState {
-            rel,
-            table,
-            storage_id: metapage::identity(rel).storage_id,
-            key,
-        }
+        TableState { rel, table, storage_id: metapage::identity(rel).storage_id, key }
     }
 
     /// The key of a row: the row id in an unplaced table.
     pub fn encode_key(&self, values: &[pg_sys::Datum], nulls: &[bool], row_id: u64) -> EncodedKey {
         match &self.key {
             Some(key) => key.encode_row(values, nulls),
-            None => EncodedKey {
-                bytes: row_id.to_be_bytes().to_vec(),
-                partition_len: 0,
-            },
+            None => EncodedKey { bytes: row_id.to_be_bytes().to_vec(), partition_len: 0 },
         }
     }
 
@@ -69,6 +59,21 @@ impl TableState {
     pub fn partition_of<'a>(&self, key: &'a [u8]) -> Option<&'a [u8]> {
         let length = self.key.as_ref()?.partition_len(key)?;
         key.get(..length)
+    }
+
+    /// Opens the delta for reading; `None` where the table has none yet.
+    ///
+    /// # Errors
+    /// XX001 where the metapage says that there is one with rows.
+    pub fn open_delta(&self) -> Option<Delta> {
+        let delta = Delta::open(self.rel, self.storage_id, pg_sys::AccessShareLock);
+        if delta.is_none() && metapage::read(self.rel).delta_dirty {
+            Report::new("XX001", format!("the delta of table \"{}\" is missing", name(self.rel)))
+                .detail("It held rows that no segment has.")
+                .hint("pg_upgrade does not carry deltas: VACUUM the table in the old cluster and upgrade again; or TRUNCATE it.")
+                .raise();
+        }
+        delta
     }
 
     /// Raises a PostgreSQL error for what went wrong below.

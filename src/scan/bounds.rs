@@ -30,39 +30,18 @@ impl Bounds {
         let key = subject.key;
         // One value is better than several; of two alike the first is taken, the other stays a filter.
         let equality = |index: usize| {
-            let on = |test| {
-                found
-                    .iter()
-                    .find(|bound| bound.target == Target::Column(index) && bound.test == test)
-            };
+            let on = |test| found.iter().find(|bound| bound.target == Target::Column(index) && bound.test == test);
             on(Test::Equal).or_else(|| on(Test::Any)).copied()
         };
         let partition: Option<Vec<Bound>> = (0..key.partition_columns).map(equality).collect();
         let Some(partition) = partition.filter(|bounds| !bounds.is_empty()) else {
-            let token = found
-                .into_iter()
-                .filter(|bound| bound.target == Target::Token)
-                .collect();
-            return Self {
-                token,
-                ..Self::default()
-            };
+            let token = found.into_iter().filter(|bound| bound.target == Target::Token).collect();
+            return Self { token, ..Self::default() };
         };
-        let clustering: Vec<Bound> = (key.partition_columns..key.columns.len())
-            .map_while(equality)
-            .collect();
+        let clustering: Vec<Bound> = (key.partition_columns..key.columns.len()).map_while(equality).collect();
         let next = Target::Column(key.partition_columns + clustering.len());
-        let slice = found
-            .iter()
-            .filter(|bound| bound.target == next && !bound.test.is_equality())
-            .copied()
-            .collect();
-        Self {
-            partition,
-            clustering,
-            slice,
-            token: Vec::new(),
-        }
+        let slice = found.iter().filter(|bound| bound.target == next && !bound.test.is_equality()).copied().collect();
+        Self { partition, clustering, slice, token: Vec::new() }
     }
 
     /// Whether whole partitions are named.
@@ -77,18 +56,12 @@ impl Bounds {
 
     /// All of them.
     pub fn iter(&self) -> impl Iterator<Item = &Bound> {
-        self.partition
-            .iter()
-            .chain(&self.clustering)
-            .chain(&self.slice)
-            .chain(&self.token)
+        self.partition.iter().chain(&self.clustering).chain(&self.slice).chain(&self.token)
     }
 
     /// Number of key ranges read if every array has `array_length` elements.
     pub fn range_count(&self, array_length: f64) -> f64 {
-        self.iter()
-            .filter(|bound| bound.test == Test::Any)
-            .fold(1.0, |count, _| count * array_length)
+        self.iter().filter(|bound| bound.test == Test::Any).fold(1.0, |count, _| count * array_length)
     }
 
     /// The key columns, by index, that the rows of the scan come ordered by (declared order); those with a single
@@ -108,11 +81,7 @@ impl Bounds {
         };
         (key.partition_columns..key.columns.len())
             .filter(|index| !single(index))
-            .take_while(|index| {
-                key.columns
-                    .get(*index)
-                    .is_some_and(|column| column.bytewise)
-            })
+            .take_while(|index| key.columns.get(*index).is_some_and(|column| column.bytewise))
             .collect()
     }
 }
@@ -123,9 +92,7 @@ impl Bounds {
 /// `restrictions` is null or a live list of RestrictInfo.
 pub unsafe fn collect(subject: &Subject<'_>, restrictions: *const pg_sys::List) -> Vec<Bound> {
     // SAFETY: passed on.
-    unsafe { clauses(restrictions) }
-        .filter_map(|clause| unsafe { subject.bound(clause) })
-        .collect()
+    unsafe { clauses(restrictions) }.filter_map(|clause| unsafe { subject.bound(clause) }).collect()
 }
 
 /// The clauses of a list of RestrictInfo that are tested for each row.

@@ -150,10 +150,7 @@ impl Subject<'_> {
         if var.varno as pg_sys::Index != self.relid || var.varlevelsup != 0 {
             return None;
         }
-        self.key
-            .columns
-            .iter()
-            .position(|column| column.attnum == var.varattno)
+        self.key.columns.iter().position(|column| column.attnum == var.varattno)
     }
 
     /// Whether `node` is `cass_token(...)` of the whole partition key in its order.
@@ -170,9 +167,7 @@ impl Subject<'_> {
             !function.funcvariadic
                 && arguments.len() == self.key.partition_columns
                 && known_function(function.funcid) == Some(KnownFunction::Token)
-                && arguments
-                    .enumerate()
-                    .all(|(index, argument)| self.key_column(argument) == Some(index))
+                && arguments.enumerate().all(|(index, argument)| self.key_column(argument) == Some(index))
         }
     }
 
@@ -184,11 +179,7 @@ impl Subject<'_> {
             let (target, operator, value) = if let Some(target) = self.target(left) {
                 (target, op.opno, Value::Right)
             } else {
-                (
-                    self.target(right)?,
-                    pg_sys::get_commutator(op.opno),
-                    Value::Left,
-                )
+                (self.target(right)?, pg_sys::get_commutator(op.opno), Value::Left)
             };
             let operand = if value == Value::Right { right } else { left };
             if !self.is_value(operand) {
@@ -198,12 +189,7 @@ impl Subject<'_> {
                 Target::Token => token_test(operator)?,
                 Target::Column(index) => self.column_test(index, operator, op.inputcollid)?,
             };
-            Some(Bound {
-                target,
-                test,
-                value,
-                clause,
-            })
+            Some(Bound { target, test, value, clause })
         }
     }
 
@@ -234,12 +220,7 @@ impl Subject<'_> {
                 _ => (clause, Value::True),
             };
             let index = self.key_column(operand)?;
-            Some(Bound {
-                target: Target::Column(index),
-                test: Test::Equal,
-                value,
-                clause,
-            })
+            Some(Bound { target: Target::Column(index), test: Test::Equal, value, clause })
         }
     }
 
@@ -257,10 +238,8 @@ impl Subject<'_> {
     unsafe fn column_test(&self, index: usize, operator: Oid, collation: Oid) -> Option<Test> {
         let column = self.key.columns.get(index)?;
         // SAFETY: the type cache returns a live entry for every type.
-        let family = unsafe {
-            (*pg_sys::lookup_type_cache(column.type_oid, pg_sys::TYPECACHE_BTREE_OPFAMILY as i32))
-                .btree_opf
-        };
+        let family =
+            unsafe { (*pg_sys::lookup_type_cache(column.type_oid, pg_sys::TYPECACHE_BTREE_OPFAMILY as i32)).btree_opf };
         let (test, left, right) = btree_test(operator, family)?;
         if left != right && !(is_integer(left) && is_integer(right)) {
             return None;
@@ -268,14 +247,11 @@ impl Subject<'_> {
         if test == Test::Equal {
             // Under a deterministic collation equal texts are equal bytes, whichever collation it is.
             // SAFETY: a catalog look-up by OID.
-            return (collation == Oid::INVALID
-                || unsafe { pg_sys::get_collation_isdeterministic(collation) })
-            .then_some(test);
+            return (collation == Oid::INVALID || unsafe { pg_sys::get_collation_isdeterministic(collation) })
+                .then_some(test);
         }
         let readable = column.bytewise
-            && (collation == column.collation
-                || collation == Oid::INVALID
-                || orders_by_bytes(collation));
+            && (collation == column.collation || collation == Oid::INVALID || orders_by_bytes(collation));
         (readable || !self.in_byte_order).then_some(test)
     }
 
@@ -306,14 +282,7 @@ fn btree_test(operator: Oid, family: Oid) -> Option<(Test, Oid, Oid)> {
         if !pg_sys::op_in_opfamily(operator, family) {
             return None;
         }
-        pg_sys::get_op_opfamily_properties(
-            operator,
-            family,
-            false,
-            &mut strategy,
-            &mut left,
-            &mut right,
-        );
+        pg_sys::get_op_opfamily_properties(operator, family, false, &mut strategy, &mut left, &mut right);
     }
     Some((Test::from_number(strategy)?, left, right))
 }

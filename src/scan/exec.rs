@@ -70,10 +70,7 @@ impl Run {
 /// Makes the executor's node.
 #[pg_guard]
 pub(super) unsafe extern "C-unwind" fn create_state(_scan: *mut pg_sys::CustomScan) -> *mut Node {
-    let mut state = CassScanState {
-        custom: pg_sys::CustomScanState::default(),
-        run: ptr::null_mut(),
-    };
+    let mut state = CassScanState { custom: pg_sys::CustomScanState::default(), run: ptr::null_mut() };
     state.custom.ss.ps.type_ = NodeTag::T_CustomScanState;
     state.custom.methods = EXEC_METHODS.as_ptr();
     // SAFETY: called with the query's memory context as the current one.
@@ -81,40 +78,26 @@ pub(super) unsafe extern "C-unwind" fn create_state(_scan: *mut pg_sys::CustomSc
 }
 
 #[pg_guard]
-unsafe extern "C-unwind" fn begin(
-    node: *mut pg_sys::CustomScanState,
-    estate: *mut pg_sys::EState,
-    _flags: i32,
-) {
+unsafe extern "C-unwind" fn begin(node: *mut pg_sys::CustomScanState, estate: *mut pg_sys::EState, _flags: i32) {
     // SAFETY: called once by ExecInitCustomScan, with the relation open and the slots made.
     unsafe {
         let plan = (*node).ss.ps.plan.cast::<pg_sys::CustomScan>();
         let info = PlanInfo::of(plan);
         let table = table_of((*node).ss.ss_currentRelation);
         let Some(key) = table.key.clone().filter(|key| key.layout == info.layout) else {
-            Report::new(
-                "55000",
-                "the key of a table has changed since the query was planned",
-            )
-            .hint("Repeat the query.")
-            .raise()
+            Report::new("55000", "the key of a table has changed since the query was planned")
+                .hint("Repeat the query.")
+                .raise()
         };
         let clauses: Vec<*mut Node> = pointers((*plan).custom_exprs).collect();
         let compile = |clause: *mut Node, value: Value| match value_expression(clause, value) {
             Some(expression) => {
                 let type_oid = base_type(pg_sys::exprType(expression));
-                (
-                    pg_sys::ExecInitExpr(expression.cast(), node.cast()),
-                    type_oid,
-                )
+                (pg_sys::ExecInitExpr(expression.cast(), node.cast()), type_oid)
             }
             None => (ptr::null_mut(), pg_sys::BOOLOID),
         };
-        let values = clauses
-            .iter()
-            .zip(&info.bounds)
-            .map(|(clause, bound)| compile(*clause, bound.value))
-            .collect();
+        let values = clauses.iter().zip(&info.bounds).map(|(clause, bound)| compile(*clause, bound.value)).collect();
         let run = Run {
             recheck: pg_sys::ExecInitQual((*plan).custom_exprs, node.cast()),
             values,
@@ -138,9 +121,7 @@ unsafe fn wanted_columns(plan: *mut pg_sys::CustomScan) -> ColumnSet {
         let varno = (*plan).scan.scanrelid;
         pg_sys::pull_varattnos((*plan).scan.plan.targetlist.cast(), varno, &mut attributes);
         pg_sys::pull_varattnos((*plan).scan.plan.qual.cast(), varno, &mut attributes);
-        members(attributes)
-            .map(|member| member + pg_sys::FirstLowInvalidHeapAttributeNumber)
-            .collect()
+        members(attributes).map(|member| member + pg_sys::FirstLowInvalidHeapAttributeNumber).collect()
     };
     if numbers.contains(&0) {
         return ColumnSet::All;
@@ -154,9 +135,7 @@ unsafe fn wanted_columns(plan: *mut pg_sys::CustomScan) -> ColumnSet {
 /// This is ExecScan, but for calling the scan directly: through its callbacks every row would pay for two error
 /// boundaries. EvalPlanQual has a row of its own to test, which is left to ExecScan.
 #[pg_guard]
-unsafe extern "C-unwind" fn exec(
-    node: *mut pg_sys::CustomScanState,
-) -> *mut pg_sys::TupleTableSlot {
+unsafe extern "C-unwind" fn exec(node: *mut pg_sys::CustomScanState) -> *mut pg_sys::TupleTableSlot {
     // SAFETY: called by the executor with a node that has begun.
     unsafe {
         let ps = &(*node).ss.ps;
@@ -175,11 +154,7 @@ unsafe extern "C-unwind" fn exec(
             }
             (*context).ecxt_scantuple = slot;
             if ps.qual.is_null() || pg_sys::ExecQual(ps.qual, context) {
-                return if ps.ps_ProjInfo.is_null() {
-                    slot
-                } else {
-                    pg_sys::ExecProject(ps.ps_ProjInfo)
-                };
+                return if ps.ps_ProjInfo.is_null() { slot } else { pg_sys::ExecProject(ps.ps_ProjInfo) };
             }
             if let Some(instrument) = ps.instrument.as_mut() {
                 instrument.nfiltered1 += 1.0;
@@ -212,10 +187,7 @@ unsafe extern "C-unwind" fn access(node: *mut pg_sys::ScanState) -> *mut pg_sys:
 
 /// ExecScan's recheck: whether a newer version of a row still lies within the bounds.
 #[pg_guard]
-unsafe extern "C-unwind" fn recheck(
-    node: *mut pg_sys::ScanState,
-    slot: *mut pg_sys::TupleTableSlot,
-) -> bool {
+unsafe extern "C-unwind" fn recheck(node: *mut pg_sys::ScanState, slot: *mut pg_sys::TupleTableSlot) -> bool {
     // SAFETY: called by ExecScan with our node, which has begun, and a filled slot.
     unsafe {
         let run = &*(*node.cast::<CassScanState>()).run;
@@ -258,19 +230,11 @@ unsafe fn position(node: *mut pg_sys::CustomScanState, run: &mut Run) {
             .collect();
         let ranges = key_ranges(&run.key, &bounds, run.info.direction);
         pg_sys::MemoryContextSwitchTo((*estate).es_query_cxt);
-        let spec = ScanSpec {
-            ranges,
-            direction: run.info.direction,
-            columns: run.columns.clone(),
-        };
+        let spec = ScanSpec { ranges, direction: run.info.direction, columns: run.columns.clone() };
         match &mut run.scan {
             Some(scan) => scan.restart(spec),
             None => {
-                run.scan = Some(MergedScan::begin(
-                    (*node).ss.ss_currentRelation,
-                    (*estate).es_snapshot,
-                    spec,
-                ));
+                run.scan = Some(MergedScan::begin((*node).ss.ss_currentRelation, (*estate).es_snapshot, spec));
             }
         }
         pg_sys::MemoryContextSwitchTo(outer);
@@ -301,19 +265,10 @@ unsafe fn bound_values(
     };
     let from = base_type(type_oid);
     match bound.target {
-        Target::Token => values
-            .into_iter()
-            .map(|value| Fitted::Value(to_i64(value, from).into()))
-            .collect(),
+        Target::Token => values.into_iter().map(|value| Fitted::Value(to_i64(value, from).into())).collect(),
         Target::Column(index) => {
-            let to = key
-                .columns
-                .get(index)
-                .map_or(from, |column| base_type(column.type_oid));
-            values
-                .into_iter()
-                .map(|value| fit(value, from, to))
-                .collect()
+            let to = key.columns.get(index).map_or(from, |column| base_type(column.type_oid));
+            values.into_iter().map(|value| fit(value, from, to)).collect()
         }
     }
 }

@@ -23,26 +23,15 @@ pub(super) unsafe extern "C-unwind" fn explain(
         };
         let plan = (*node).ss.ps.plan.cast::<pg_sys::CustomScan>();
         let partition_columns = run.key.partition_columns;
-        let clauses: Vec<(Target, *mut Node)> = run
-            .info
-            .bounds
-            .iter()
-            .map(|bound| bound.target)
-            .zip(pointers((*plan).custom_exprs))
-            .collect();
+        let clauses: Vec<(Target, *mut Node)> =
+            run.info.bounds.iter().map(|bound| bound.target).zip(pointers((*plan).custom_exprs)).collect();
         let show = |label: &CStr, wanted: &dyn Fn(Target) -> bool| {
-            let chosen = clauses
-                .iter()
-                .filter(|(target, _)| wanted(*target))
-                .map(|(_, clause)| *clause);
+            let chosen = clauses.iter().filter(|(target, _)| wanted(*target)).map(|(_, clause)| *clause);
             show_clauses(label, list_of(chosen), plan, ancestors, es);
         };
-        let is_partition =
-            |target| matches!(target, Target::Column(index) if index < partition_columns);
+        let is_partition = |target| matches!(target, Target::Column(index) if index < partition_columns);
         show(c"Partition Key", &is_partition);
-        show(c"Clustering", &|target| {
-            target != Target::Token && !is_partition(target)
-        });
+        show(c"Clustering", &|target| target != Target::Token && !is_partition(target));
         show(c"Token Range", &|target| target == Target::Token);
         if is_backward(&run.info) {
             pg_sys::ExplainPropertyText(c"Scan Direction".as_ptr(), c"Backward".as_ptr(), es);
@@ -64,9 +53,7 @@ unsafe fn show_counters(run: &Run, es: *mut pg_sys::ExplainState) {
     ];
     for (label, number) in lines {
         // SAFETY: labels are static; `es` is EXPLAIN's live state.
-        unsafe {
-            pg_sys::ExplainPropertyInteger(label.as_ptr(), std::ptr::null(), number as i64, es)
-        };
+        unsafe { pg_sys::ExplainPropertyInteger(label.as_ptr(), std::ptr::null(), number as i64, es) };
     }
 }
 
@@ -84,12 +71,8 @@ unsafe fn show_clauses(
     // SAFETY: as core's show_qual does, with the plan's own clauses.
     unsafe {
         let context = pg_sys::set_deparse_context_plan((*es).deparse_cxt, plan.cast(), ancestors);
-        let text = pg_sys::deparse_expression(
-            pg_sys::make_ands_explicit(clauses).cast(),
-            context,
-            (*es).verbose,
-            false,
-        );
+        let text =
+            pg_sys::deparse_expression(pg_sys::make_ands_explicit(clauses).cast(), context, (*es).verbose, false);
         pg_sys::ExplainPropertyText(label.as_ptr(), text, es);
     }
 }

@@ -42,12 +42,7 @@ impl Relation<'_> {
     /// `self.rel` is live.
     pub unsafe fn subject(&self) -> Subject<'_> {
         // SAFETY: the caller's promise.
-        Subject {
-            root: self.root,
-            relid: unsafe { (*self.rel).relid },
-            key: self.key,
-            in_byte_order: true,
-        }
+        Subject { root: self.root, relid: unsafe { (*self.rel).relid }, key: self.key, in_byte_order: true }
     }
 
     /// The bounds that the relation's own conditions give.
@@ -76,10 +71,7 @@ impl Relation<'_> {
                 add_set(&mut sets, outer);
             }
             sets.sort_by_key(|set| pg_sys::bms_num_members(*set));
-            sets.retain(|set| {
-                self.parameterised(*set)
-                    .is_some_and(|(_, bounds)| bounds.has_partition())
-            });
+            sets.retain(|set| self.parameterised(*set).is_some_and(|(_, bounds)| bounds.has_partition()));
             sets
         }
     }
@@ -94,11 +86,7 @@ impl Relation<'_> {
             let bounds = self.own_bounds();
             let required = (*self.rel).lateral_relids;
             let parameters = pg_sys::get_baserel_parampathinfo(self.root, self.rel, required);
-            let full_read = if bounds.is_bound() {
-                FullRead::Allowed
-            } else {
-                full_read
-            };
+            let full_read = if bounds.is_bound() { FullRead::Allowed } else { full_read };
             self.add_paths(&bounds, (*self.rel).baserestrictinfo, parameters, full_read);
         }
     }
@@ -129,10 +117,7 @@ impl Relation<'_> {
             for index in 0..self.key.columns.len() {
                 for clause in pointers::<pg_sys::RestrictInfo>(self.implied_equalities(index)) {
                     if subject.bound((*clause).clause.cast()).is_some() {
-                        add_set(
-                            &mut sets,
-                            pg_sys::bms_difference((*clause).clause_relids, rel.relids),
-                        );
+                        add_set(&mut sets, pg_sys::bms_difference((*clause).clause_relids, rel.relids));
                     }
                 }
             }
@@ -140,10 +125,7 @@ impl Relation<'_> {
                 if pg_sys::join_clause_is_movable_to(clause, self.rel)
                     && subject.bound((*clause).clause.cast()).is_some()
                 {
-                    add_set(
-                        &mut sets,
-                        pg_sys::bms_difference((*clause).clause_relids, rel.relids),
-                    );
+                    add_set(&mut sets, pg_sys::bms_difference((*clause).clause_relids, rel.relids));
                 }
             }
         }
@@ -158,10 +140,7 @@ impl Relation<'_> {
                 return ptr::null_mut();
             }
             let subject = self.subject();
-            let mut member = ColumnMember {
-                subject: &subject,
-                index,
-            };
+            let mut member = ColumnMember { subject: &subject, index };
             pg_sys::generate_implied_equalities_for_column(
                 self.root,
                 self.rel,
@@ -258,18 +237,14 @@ impl Relation<'_> {
             let ordered = self.own_bounds().ordered_clustering(self.key);
             [Direction::Forward, Direction::Backward]
                 .into_iter()
-                .any(|direction| {
-                    pg_sys::pathkeys_contained_in(wanted, self.order(&ordered, direction))
-                })
+                .any(|direction| pg_sys::pathkeys_contained_in(wanted, self.order(&ordered, direction)))
         }
     }
 
     /// The order of the scan as far as the query can use it.
     unsafe fn pathkeys(&self, columns: &[usize], direction: Direction) -> *mut pg_sys::List {
         // SAFETY: as for `own_bounds`.
-        unsafe {
-            pg_sys::truncate_useless_pathkeys(self.root, self.rel, self.order(columns, direction))
-        }
+        unsafe { pg_sys::truncate_useless_pathkeys(self.root, self.rel, self.order(columns, direction)) }
     }
 
     /// The order by these key columns, as far as some part of the query knows of it.
@@ -283,17 +258,9 @@ impl Relation<'_> {
                 };
                 let reverse = direction == Direction::Backward;
                 let descending = (column.order == cass_storage::key::Order::Descending) != reverse;
-                let kind = if descending {
-                    pg_sys::TYPECACHE_GT_OPR
-                } else {
-                    pg_sys::TYPECACHE_LT_OPR
-                };
+                let kind = if descending { pg_sys::TYPECACHE_GT_OPR } else { pg_sys::TYPECACHE_LT_OPR };
                 let entry = &*pg_sys::lookup_type_cache(column.type_oid, kind as i32);
-                let operator = if descending {
-                    entry.gt_opr
-                } else {
-                    entry.lt_opr
-                };
+                let operator = if descending { entry.gt_opr } else { entry.lt_opr };
                 if operator == pg_sys::Oid::INVALID {
                     break;
                 }
@@ -335,11 +302,7 @@ impl Relation<'_> {
         // SAFETY: as for `own_bounds`.
         unsafe {
             let rel = &*self.rel;
-            let rows = if parameters.is_null() {
-                rel.rows
-            } else {
-                (*parameters).ppi_rows
-            };
+            let rows = if parameters.is_null() { rel.rows } else { (*parameters).ppi_rows };
             let used = self.restrictions_of(bounds, clauses);
             let share = pg_sys::clauselist_selectivity(
                 self.root,
@@ -352,11 +315,7 @@ impl Relation<'_> {
             let mut tests = pg_sys::QualCost::default();
             pg_sys::cost_qual_eval(&mut tests, clauses, self.root);
             let target = &(*rel.reltarget).cost;
-            let seeks = if bounds.is_bound() {
-                bounds.range_count(USUAL_ARRAY_LENGTH).min(read)
-            } else {
-                0.0
-            };
+            let seeks = if bounds.is_bound() { bounds.range_count(USUAL_ARRAY_LENGTH).min(read) } else { 0.0 };
             let startup = tests.startup + target.startup + seeks.min(1.0) * seek_cost();
             let pages = (f64::from(rel.pages) * share).ceil();
             let mut total = startup
@@ -369,28 +328,17 @@ impl Relation<'_> {
             } else if !bounds.is_bound() && !pg_sys::enable_seqscan {
                 total += pg_sys::disable_cost;
             }
-            Cost {
-                rows,
-                startup,
-                total,
-            }
+            Cost { rows, startup, total }
         }
     }
 
     /// The RestrictInfos of the clauses that `bounds` uses.
-    unsafe fn restrictions_of(
-        &self,
-        bounds: &Bounds,
-        clauses: *mut pg_sys::List,
-    ) -> *mut pg_sys::List {
+    unsafe fn restrictions_of(&self, bounds: &Bounds, clauses: *mut pg_sys::List) -> *mut pg_sys::List {
         let mut used = ptr::null_mut();
         // SAFETY: as for `own_bounds`.
         unsafe {
             for restriction in pointers::<pg_sys::RestrictInfo>(clauses) {
-                if bounds
-                    .iter()
-                    .any(|bound| bound.clause == (*restriction).clause.cast())
-                {
+                if bounds.iter().any(|bound| bound.clause == (*restriction).clause.cast()) {
                     used = pg_sys::lappend(used, restriction.cast());
                 }
             }
@@ -415,24 +363,14 @@ fn seek_cost() -> f64 {
 fn disabled(full_read: FullRead) -> f64 {
     // A relation with conditions of its own must not be the one that is read whole, so it costs more.
     // SAFETY: a constant of the planner.
-    unsafe {
-        pg_sys::disable_cost
-            * if full_read == FullRead::Refused {
-                2.0
-            } else {
-                1.0
-            }
-    }
+    unsafe { pg_sys::disable_cost * if full_read == FullRead::Refused { 2.0 } else { 1.0 } }
 }
 
 /// Adds a set of outer relations that is not there yet, up to a number.
 unsafe fn add_set(sets: &mut Vec<Relids>, set: Relids) {
     // SAFETY: the sets are live.
     unsafe {
-        if sets.len() < MOST_OUTER_SETS
-            && !set.is_null()
-            && !sets.iter().any(|known| pg_sys::bms_equal(*known, set))
-        {
+        if sets.len() < MOST_OUTER_SETS && !set.is_null() && !sets.iter().any(|known| pg_sys::bms_equal(*known, set)) {
             sets.push(set);
         }
     }

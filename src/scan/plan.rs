@@ -36,19 +36,17 @@ impl<T> Methods<T> {
 }
 
 /// Methods of the path.
-pub static PATH_METHODS: Methods<pg_sys::CustomPathMethods> =
-    Methods::new(pg_sys::CustomPathMethods {
-        CustomName: NODE_NAME.as_ptr(),
-        PlanCustomPath: Some(plan_custom_path),
-        ReparameterizeCustomPathByChild: Some(reparameterize),
-    });
+pub static PATH_METHODS: Methods<pg_sys::CustomPathMethods> = Methods::new(pg_sys::CustomPathMethods {
+    CustomName: NODE_NAME.as_ptr(),
+    PlanCustomPath: Some(plan_custom_path),
+    ReparameterizeCustomPathByChild: Some(reparameterize),
+});
 
 /// Methods of the plan node.
-pub static SCAN_METHODS: Methods<pg_sys::CustomScanMethods> =
-    Methods::new(pg_sys::CustomScanMethods {
-        CustomName: NODE_NAME.as_ptr(),
-        CreateCustomScanState: Some(exec::create_state),
-    });
+pub static SCAN_METHODS: Methods<pg_sys::CustomScanMethods> = Methods::new(pg_sys::CustomScanMethods {
+    CustomName: NODE_NAME.as_ptr(),
+    CreateCustomScanState: Some(exec::create_state),
+});
 
 /// What a plan node says besides its expressions.
 #[derive(Debug)]
@@ -97,28 +95,16 @@ impl PlanInfo {
         let numbers: Vec<i32> = unsafe { integers((*scan).custom_private) }.collect();
         let (head, rest) = numbers.split_at_checked(3).unwrap_or_else(|| not_ours());
         let bounds = rest.chunks_exact(INTEGERS_PER_BOUND).map(|bound| {
-            let &[target, test, value] = bound else {
-                not_ours()
-            };
+            let &[target, test, value] = bound else { not_ours() };
             PlannedBound {
-                target: if target == TOKEN {
-                    Target::Token
-                } else {
-                    Target::Column(target as usize)
-                },
+                target: if target == TOKEN { Target::Token } else { Target::Column(target as usize) },
                 test: Test::from_number(test).unwrap_or_else(|| not_ours()),
                 value: Value::from_number(value).unwrap_or_else(|| not_ours()),
             }
         });
-        let &[backward, low, high] = head else {
-            not_ours()
-        };
+        let &[backward, low, high] = head else { not_ours() };
         Self {
-            direction: if backward != 0 {
-                Direction::Backward
-            } else {
-                Direction::Forward
-            },
+            direction: if backward != 0 { Direction::Backward } else { Direction::Forward },
             layout: u64::from(low as u32) | u64::from(high as u32) << 32,
             bounds: bounds.collect(),
         }
@@ -148,36 +134,17 @@ unsafe extern "C-unwind" fn plan_custom_path(
             crate::planner::refuse_chosen(root, rel);
         }
         let relation_oid = (**(*root).simple_rte_array.add((*rel).relid as usize)).relid;
-        let Some(key) = crate::planner::key_of(relation_oid) else {
-            not_ours()
-        };
-        let subject = Subject {
-            root,
-            relid: (*rel).relid,
-            key: &key,
-            in_byte_order: true,
-        };
+        let Some(key) = crate::planner::key_of(relation_oid) else { not_ours() };
+        let subject = Subject { root, relid: (*rel).relid, key: &key, in_byte_order: true };
         let bounds = Bounds::choose(&subject, restrictions);
         let chosen: Vec<Bound> = bounds.iter().copied().collect();
-        let enforced = |clause: *mut Node| {
-            chosen
-                .iter()
-                .any(|bound| bound.clause == clause && is_exact(&key, bound))
-        };
+        let enforced = |clause: *mut Node| chosen.iter().any(|bound| bound.clause == clause && is_exact(&key, bound));
         let info = PlanInfo {
-            direction: if backward {
-                Direction::Backward
-            } else {
-                Direction::Forward
-            },
+            direction: if backward { Direction::Backward } else { Direction::Forward },
             layout: key.layout,
             bounds: chosen
                 .iter()
-                .map(|bound| PlannedBound {
-                    target: bound.target,
-                    test: bound.test,
-                    value: bound.value,
-                })
+                .map(|bound| PlannedBound { target: bound.target, test: bound.test, value: bound.value })
                 .collect(),
         };
         let scan = pg_sys::CustomScan {
@@ -205,10 +172,7 @@ unsafe extern "C-unwind" fn plan_custom_path(
 fn is_exact(key: &TableKey, bound: &Bound) -> bool {
     match bound.target {
         Target::Token => true,
-        Target::Column(index) => key
-            .columns
-            .get(index)
-            .is_some_and(|column| column.key_type.is_exact()),
+        Target::Column(index) => key.columns.get(index).is_some_and(|column| column.key_type.is_exact()),
     }
 }
 

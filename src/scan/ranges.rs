@@ -62,9 +62,7 @@ fn token_range(bounds: &[BoundValues]) -> Option<KeyRange> {
     };
     (least <= greatest).then(|| KeyRange {
         lower: Included(start(least)),
-        upper: greatest
-            .checked_add(1)
-            .map_or(Unbounded, |next| Excluded(start(next))),
+        upper: greatest.checked_add(1).map_or(Unbounded, |next| Excluded(start(next))),
         partition: None,
     })
 }
@@ -72,9 +70,7 @@ fn token_range(bounds: &[BoundValues]) -> Option<KeyRange> {
 /// One range for every combination of partition and leading clustering values.
 fn partition_ranges(key: &TableKey, bounds: &[BoundValues]) -> Vec<KeyRange> {
     let values_of = |index: usize| -> Option<Vec<Datum>> {
-        let equality = bounds
-            .iter()
-            .find(|bound| bound.target == Target::Column(index) && bound.test.is_equality())?;
+        let equality = bounds.iter().find(|bound| bound.target == Target::Column(index) && bound.test.is_equality())?;
         // A value outside the column's type equals none of its values.
         let in_type = |value: &Fitted| match value {
             Fitted::Value(datum) => Some(*datum),
@@ -86,23 +82,16 @@ fn partition_ranges(key: &TableKey, bounds: &[BoundValues]) -> Vec<KeyRange> {
     let mut combinations: Vec<Vec<Datum>> = vec![Vec::new()];
     for index in 0..key.partition_columns {
         let values = values_of(index).unwrap_or_default();
-        combinations = extend_each(&combinations, &values, |combination, value| {
-            combination.push(*value)
-        });
+        combinations = extend_each(&combinations, &values, |combination, value| combination.push(*value));
     }
-    let mut partitions: Vec<Vec<u8>> = combinations
-        .iter()
-        .map(|combination| key.encode_partition(combination))
-        .collect();
+    let mut partitions: Vec<Vec<u8>> =
+        combinations.iter().map(|combination| key.encode_partition(combination)).collect();
     partitions.sort_unstable();
     partitions.dedup();
 
     let mut clustering: Vec<Vec<u8>> = vec![Vec::new()];
     let mut next = key.partition_columns;
-    while let Some(values) = (next < key.columns.len())
-        .then(|| values_of(next))
-        .flatten()
-    {
+    while let Some(values) = (next < key.columns.len()).then(|| values_of(next)).flatten() {
         let mut encoded: Vec<Vec<u8>> = values
             .iter()
             .map(|value| {
@@ -113,9 +102,7 @@ fn partition_ranges(key: &TableKey, bounds: &[BoundValues]) -> Vec<KeyRange> {
             .collect();
         encoded.sort_unstable();
         encoded.dedup();
-        clustering = extend_each(&clustering, &encoded, |prefix, component| {
-            prefix.extend_from_slice(component)
-        });
+        clustering = extend_each(&clustering, &encoded, |prefix, component| prefix.extend_from_slice(component));
         next += 1;
     }
 
@@ -163,10 +150,7 @@ impl Slice {
         let Some(column) = key.columns.get(index) else {
             return Some(slice);
         };
-        for bound in bounds
-            .iter()
-            .filter(|bound| bound.target == Target::Column(index))
-        {
+        for bound in bounds.iter().filter(|bound| bound.target == Target::Column(index)) {
             let is_lower = matches!(bound.test, Test::Greater | Test::GreaterOrEqual);
             let value = match bound.values.first()? {
                 Fitted::Value(value) => *value,
@@ -180,11 +164,7 @@ impl Slice {
             let descending = column.order == Order::Descending;
             let from_here = is_lower != descending;
             let with_value = matches!(bound.test, Test::GreaterOrEqual | Test::LessOrEqual);
-            let edge = if from_here == with_value {
-                Some(bytes)
-            } else {
-                prefix_successor(&bytes)
-            };
+            let edge = if from_here == with_value { Some(bytes) } else { prefix_successor(&bytes) };
             if from_here {
                 // Nothing lies behind the greatest value.
                 let edge = edge?;
@@ -204,11 +184,7 @@ impl Slice {
     fn range(&self, prefix: Vec<u8>, partition: &[u8]) -> Option<KeyRange> {
         let with = |edge: &Vec<u8>| [prefix.as_slice(), edge.as_slice()].concat();
         let lower = self.lower.as_ref().map_or_else(|| prefix.clone(), with);
-        let upper = self
-            .upper
-            .as_ref()
-            .map(with)
-            .or_else(|| prefix_successor(&prefix));
+        let upper = self.upper.as_ref().map(with).or_else(|| prefix_successor(&prefix));
         if upper.as_ref().is_some_and(|upper| *upper <= lower) {
             return None;
         }

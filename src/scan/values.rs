@@ -57,10 +57,7 @@ pub fn base_type(type_oid: Oid) -> Oid {
 ///
 /// # Safety
 /// `state` was compiled for the plan node of `context`.
-pub unsafe fn evaluate(
-    state: *mut pg_sys::ExprState,
-    context: *mut pg_sys::ExprContext,
-) -> Option<Datum> {
+pub unsafe fn evaluate(state: *mut pg_sys::ExprState, context: *mut pg_sys::ExprContext) -> Option<Datum> {
     let mut is_null = false;
     // SAFETY: the caller's promise.
     let value = unsafe { pg_sys::ExecEvalExpr(state, context, &mut is_null) };
@@ -89,9 +86,7 @@ pub unsafe fn array_elements(array: Datum) -> (Vec<Datum>, Oid) {
             &mut nulls,
             &mut count,
         );
-        let elements = (0..count as usize)
-            .filter(|index| !*nulls.add(*index))
-            .map(|index| *values.add(index));
+        let elements = (0..count as usize).filter(|index| !*nulls.add(*index)).map(|index| *values.add(index));
         (elements.collect(), element_type)
     }
 }

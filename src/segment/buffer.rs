@@ -44,10 +44,7 @@ impl RunBuffer {
     /// Whatever making the folder for temporary files fails with.
     pub fn new() -> std::io::Result<RunBuffer> {
         let file = tempfile::spooled_tempfile_in(MEMORY, temp_directory()?);
-        Ok(RunBuffer {
-            file: BufWriter::with_capacity(CHUNK, file),
-            pages: 0,
-        })
+        Ok(RunBuffer { file: BufWriter::with_capacity(CHUNK, file), pages: 0 })
     }
 
     /// Number of pages taken.
@@ -60,14 +57,9 @@ impl RunBuffer {
     /// # Errors
     /// Whatever writing or reading the temporary file fails with.
     pub(super) fn into_pages(self) -> std::io::Result<Pages> {
-        let mut file = self
-            .file
-            .into_inner()
-            .map_err(std::io::IntoInnerError::into_error)?;
+        let mut file = self.file.into_inner().map_err(std::io::IntoInnerError::into_error)?;
         file.seek(SeekFrom::Start(0))?;
-        Ok(Pages {
-            file: BufReader::with_capacity(CHUNK, file),
-        })
+        Ok(Pages { file: BufReader::with_capacity(CHUNK, file) })
     }
 }
 

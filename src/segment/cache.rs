@@ -19,12 +19,7 @@ thread_local! {
 pub(super) fn watch_relations() {
     if !REGISTERED.replace(true) {
         // SAFETY: the callback lives as long as the process; no argument is passed.
-        unsafe {
-            pg_sys::CacheRegisterRelcacheCallback(
-                Some(relation_changed),
-                pg_sys::Datum::from(0usize),
-            )
-        }
+        unsafe { pg_sys::CacheRegisterRelcacheCallback(Some(relation_changed), pg_sys::Datum::from(0usize)) }
     }
 }
 

@@ -45,11 +45,7 @@ impl FileMap {
         // SAFETY: the map is read-only and of a relation file. Only pages that were validated are used, and those never
         // change while somebody can ask for them; no byte behind the length seen is touched.
         let map = unsafe { MmapOptions::new().len(FILE_BYTES).map(&file) }.ok()?;
-        Some(FileMap {
-            map,
-            path,
-            length: Cell::new(length),
-        })
+        Some(FileMap { map, path, length: Cell::new(length) })
     }
 
     /// A page by its number in the file, or `None` where the file does not reach that far.
@@ -101,13 +97,7 @@ fn path_of(node: FileNode, number: u32) -> PathBuf {
     // SAFETY: the function returns a NUL-terminated string in palloc'ed memory, which is copied and freed.
     let mut path = unsafe {
         let main = pg_sys::ForkNumber::MAIN_FORKNUM;
-        let path = pg_sys::GetRelationPath(
-            node.database,
-            node.tablespace,
-            node.node,
-            node.backend,
-            main,
-        );
+        let path = pg_sys::GetRelationPath(node.database, node.tablespace, node.node, node.backend, main);
         let copy = CStr::from_ptr(path).to_string_lossy().into_owned();
         pg_sys::pfree(path.cast());
         copy
@@ -119,11 +109,7 @@ fn path_of(node: FileNode, number: u32) -> PathBuf {
 }
 
 /// The parts of files that `pages` blocks from `first_block` are: path, offset and length in bytes.
-pub(super) fn byte_ranges(
-    node: FileNode,
-    first_block: u32,
-    pages: u32,
-) -> Vec<(PathBuf, u64, u64)> {
+pub(super) fn byte_ranges(node: FileNode, first_block: u32, pages: u32) -> Vec<(PathBuf, u64, u64)> {
     let end = u64::from(first_block) + u64::from(pages);
     let mut ranges = Vec::new();
     let mut block = u64::from(first_block);
@@ -131,11 +117,7 @@ pub(super) fn byte_ranges(
         let number = block / u64::from(FILE_PAGES);
         let file_end = end.min((number + 1) * u64::from(FILE_PAGES));
         let offset = (block % u64::from(FILE_PAGES)) * PAGE_SIZE as u64;
-        ranges.push((
-            path_of(node, number as u32),
-            offset,
-            (file_end - block) * PAGE_SIZE as u64,
-        ));
+        ranges.push((path_of(node, number as u32), offset, (file_end - block) * PAGE_SIZE as u64));
         block = file_end;
     }
     ranges
@@ -167,9 +149,7 @@ impl RunMap {
     /// Page `page_no` of the run as its file has it now, or `None` where the file does not have it or cannot be mapped.
     pub(super) fn page(&self, page_no: u32) -> Option<&Page> {
         let block = self.first_block.checked_add(page_no)?;
-        let cell = self
-            .files
-            .get((block / FILE_PAGES - self.first_block / FILE_PAGES) as usize)?;
+        let cell = self.files.get((block / FILE_PAGES - self.first_block / FILE_PAGES) as usize)?;
         let file = match cell.get() {
             Some(file) => file,
             None => {
@@ -204,8 +184,7 @@ pub(super) fn files_of(rel: pg_sys::Relation) -> Rc<RelationFiles> {
     let (oid, node) = (relation::oid(rel), relation::file_node(rel));
     let now = CLOCK.get() + 1;
     CLOCK.set(now);
-    let known =
-        FILES.with_borrow(|files| files.get(&oid).filter(|known| known.node == node).cloned());
+    let known = FILES.with_borrow(|files| files.get(&oid).filter(|known| known.node == node).cloned());
     if let Some(known) = known {
         known.last_used.set(now);
         return known;
@@ -219,12 +198,7 @@ pub(super) fn files_of(rel: pg_sys::Relation) -> Rc<RelationFiles> {
     });
     let _replaced = FILES.with_borrow_mut(|files| {
         let oldest = (files.len() >= RELATIONS)
-            .then(|| {
-                files
-                    .iter()
-                    .min_by_key(|(_, files)| files.last_used.get())
-                    .map(|(oid, _)| *oid)
-            })
+            .then(|| files.iter().min_by_key(|(_, files)| files.last_used.get()).map(|(oid, _)| *oid))
             .flatten();
         let evicted = oldest.and_then(|oldest| files.remove(&oldest));
         (evicted, files.insert(oid, Rc::clone(&new)))

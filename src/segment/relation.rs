@@ -21,12 +21,7 @@ pub struct FileNode {
 pub fn file_node(rel: pg_sys::Relation) -> FileNode {
     // SAFETY: `rel` is an open relation, so its relcache entry is valid.
     let (node, backend) = unsafe { ((*rel).rd_node, (*rel).rd_backend) };
-    FileNode {
-        tablespace: node.spcNode,
-        database: node.dbNode,
-        node: node.relNode,
-        backend,
-    }
+    FileNode { tablespace: node.spcNode, database: node.dbNode, node: node.relNode, backend }
 }
 
 /// OID of an open relation.
@@ -38,9 +33,7 @@ pub fn oid(rel: pg_sys::Relation) -> pg_sys::Oid {
 /// Name of an open relation, for messages.
 pub fn name(rel: pg_sys::Relation) -> String {
     // SAFETY: `rel` is an open relation; relname is a NUL-terminated array inside its pg_class row.
-    unsafe { CStr::from_ptr((*(*rel).rd_rel).relname.data.as_ptr()) }
-        .to_string_lossy()
-        .into_owned()
+    unsafe { CStr::from_ptr((*(*rel).rd_rel).relname.data.as_ptr()) }.to_string_lossy().into_owned()
 }
 
 /// OID of the table an open relation stands for: while a table is rewritten its new files belong to a transient relation,
@@ -68,8 +61,7 @@ pub fn needs_wal(rel: pg_sys::Relation) -> bool {
     unsafe {
         (*(*rel).rd_rel).relpersistence as u8 == pg_sys::RELPERSISTENCE_PERMANENT
             && (wal_is_needed()
-                || ((*rel).rd_createSubid == NO_SUBTRANSACTION
-                    && (*rel).rd_firstRelfilenodeSubid == NO_SUBTRANSACTION))
+                || ((*rel).rd_createSubid == NO_SUBTRANSACTION && (*rel).rd_firstRelfilenodeSubid == NO_SUBTRANSACTION))
     }
 }
 
@@ -83,10 +75,5 @@ pub fn wal_is_needed() -> bool {
 /// reports the size of the whole table.
 pub fn main_fork_blocks(rel: pg_sys::Relation) -> u32 {
     // SAFETY: `rel` is an open relation with storage.
-    unsafe {
-        pg_sys::smgrnblocks(
-            pg_sys::RelationGetSmgr(rel),
-            pg_sys::ForkNumber::MAIN_FORKNUM,
-        )
-    }
+    unsafe { pg_sys::smgrnblocks(pg_sys::RelationGetSmgr(rel), pg_sys::ForkNumber::MAIN_FORKNUM) }
 }

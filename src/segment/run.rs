@@ -46,8 +46,7 @@ pub fn write_segment(
     let storage_id = metapage::identity(rel).storage_id;
     let (run_id, next_sequence) = metapage::next_run(rel);
     let result = write_buffer(storage_id, run_id, new.columns, fill);
-    let (buffer, summary) =
-        result.unwrap_or_else(|error| source::raise(&relation::name(rel), &error));
+    let (buffer, summary) = result.unwrap_or_else(|error| source::raise(&relation::name(rel), &error));
     if summary.row_count == 0 {
         return None;
     }
@@ -76,13 +75,8 @@ fn write_buffer(
     columns: Vec<Column>,
     fill: impl FnOnce(&mut SegmentWriter<RunBuffer>) -> Result<(), StorageError>,
 ) -> Result<(RunBuffer, SegmentSummary), StorageError> {
-    let options = WriterOptions {
-        storage_id,
-        run_id,
-        columns,
-        temp_directory: temp_directory()?,
-        memory_bytes: WRITER_MEMORY,
-    };
+    let options =
+        WriterOptions { storage_id, run_id, columns, temp_directory: temp_directory()?, memory_bytes: WRITER_MEMORY };
     let mut writer = SegmentWriter::new(RunBuffer::new()?, options);
     fill(&mut writer)?;
     writer.finish()
@@ -91,22 +85,10 @@ fn write_buffer(
 /// Two writers of runs at once could be given the same blocks.
 fn require_lock(rel: pg_sys::Relation) {
     // SAFETY: `rel` is an open relation; the function only looks at this backend's locks.
-    let held = unsafe {
-        pg_sys::CheckRelationLockedByMe(
-            rel,
-            pg_sys::ShareUpdateExclusiveLock as pg_sys::LOCKMODE,
-            true,
-        )
-    };
+    let held =
+        unsafe { pg_sys::CheckRelationLockedByMe(rel, pg_sys::ShareUpdateExclusiveLock as pg_sys::LOCKMODE, true) };
     if !held {
-        Report::new(
-            "XX000",
-            format!(
-                "table \"{}\" is not locked for writing a segment",
-                relation::name(rel)
-            ),
-        )
-        .raise();
+        Report::new("XX000", format!("table \"{}\" is not locked for writing a segment", relation::name(rel))).raise();
     }
 }
 
@@ -117,12 +99,9 @@ pub fn publish(rel: pg_sys::Relation, segment: &mut SegmentEntry, buffer: RunBuf
     let mut occupied = Vec::new();
     list.scan_physical(segment.storage_id, |row| occupied.push(row.blocks()));
     segment.first_block = space::find(&mut occupied, segment.page_count).unwrap_or_else(|| {
-        Report::new(
-            "54000",
-            format!("table \"{}\" cannot get any larger", relation::name(rel)),
-        )
-        .hint("Use table partitioning.")
-        .raise()
+        Report::new("54000", format!("table \"{}\" cannot get any larger", relation::name(rel)))
+            .hint("Use table partitioning.")
+            .raise()
     });
     list.insert_reservation(table, segment);
     space::provide(rel, segment.first_block, segment.page_count);
@@ -138,12 +117,7 @@ pub fn publish(rel: pg_sys::Relation, segment: &mut SegmentEntry, buffer: RunBuf
 }
 
 /// Writes pages to consecutive blocks, through the buffer manager, and waits until the file is safe.
-fn write_pages(
-    rel: pg_sys::Relation,
-    first_block: u32,
-    count: u32,
-    mut pages: Pages,
-) -> Result<(), StorageError> {
+fn write_pages(rel: pg_sys::Relation, first_block: u32, count: u32, mut pages: Pages) -> Result<(), StorageError> {
     let temporary = relation::is_temporary(rel);
     let logged = relation::needs_wal(rel);
     // SAFETY: NBuffers is fixed at server start.
@@ -151,8 +125,7 @@ fn write_pages(
     let mut page = Box::new([0_u8; PAGE_SIZE]);
     let mut pinned = Vec::with_capacity(batch);
     // SAFETY: a strategy object of the current memory context, freed below; it is forgotten with the context on an error.
-    let strategy =
-        unsafe { pg_sys::GetAccessStrategy(pg_sys::BufferAccessStrategyType::BAS_BULKWRITE) };
+    let strategy = unsafe { pg_sys::GetAccessStrategy(pg_sys::BufferAccessStrategyType::BAS_BULKWRITE) };
     for block in first_block..first_block + count {
         pages.next(&mut page)?;
         // SAFETY: the block belongs to this run only, and the fork reaches behind it.
@@ -170,10 +143,7 @@ fn write_pages(
             // Readers map the file of a temporary table too; its buffers cannot be flushed one by one.
             pg_sys::FlushRelationBuffers(rel);
         } else {
-            pg_sys::smgrimmedsync(
-                pg_sys::RelationGetSmgr(rel),
-                pg_sys::ForkNumber::MAIN_FORKNUM,
-            );
+            pg_sys::smgrimmedsync(pg_sys::RelationGetSmgr(rel), pg_sys::ForkNumber::MAIN_FORKNUM);
         }
     }
     Ok(())

@@ -60,16 +60,7 @@ impl Deref for PageGuard<'_> {
 
 impl RunSource {
     /// The pages of a run that the list shows, of an open, locked table.
-    #[cfg(any(test, feature = "pg_test"))]
     pub fn open(rel: pg_sys::Relation, entry: &SegmentEntry) -> RunSource {
-        RunSource::new(rel, &map::files_of(rel), entry)
-    }
-
-    fn new(
-        rel: pg_sys::Relation,
-        files: &Rc<map::RelationFiles>,
-        entry: &SegmentEntry,
-    ) -> RunSource {
         RunSource {
             table: relation::oid(rel),
             node: relation::file_node(rel),
@@ -77,17 +68,13 @@ impl RunSource {
             run_id: entry.run_id,
             first_block: entry.first_block,
             page_count: entry.page_count,
-            map: RunMap::new(files, entry.first_block, entry.page_count),
+            map: RunMap::new(&map::files_of(rel), entry.first_block, entry.page_count),
             validated: vec![Cell::new(0); (entry.page_count as usize).div_ceil(64)],
         }
     }
 
     fn identity(&self, page_no: u32) -> PageIdentity {
-        PageIdentity {
-            storage_id: self.storage_id,
-            run_id: self.run_id,
-            page_no,
-        }
+        PageIdentity { storage_id: self.storage_id, run_id: self.run_id, page_no }
     }
 
     /// Whether the mapped copy of a page is right; remembered once it is.
@@ -115,9 +102,7 @@ impl RunSource {
         unsafe {
             let rel = pg_sys::RelationIdGetRelation(self.table);
             if rel.is_null() || relation::file_node(rel) != self.node {
-                return Err(StorageError::Source(
-                    "the table's files were replaced while it was read".into(),
-                ));
+                return Err(StorageError::Source("the table's files were replaced while it was read".into()));
             }
             let buffer = pg_sys::ReadBufferExtended(
                 rel,
@@ -146,19 +131,10 @@ impl RunSource {
 
     fn raise_damaged(&self, page_no: u32, what: &str) -> ! {
         let block = self.first_block.saturating_add(page_no);
-        Report::new(
-            "XX001",
-            format!(
-                "block {block} of table \"{}\" is damaged",
-                name_of(self.table)
-            ),
-        )
-        .detail(format!(
-            "It is page {page_no} of segment {}: {what}.",
-            self.run_id
-        ))
-        .hint("Restore the table from a backup.")
-        .raise()
+        Report::new("XX001", format!("block {block} of table \"{}\" is damaged", name_of(self.table)))
+            .detail(format!("It is page {page_no} of segment {}: {what}.", self.run_id))
+            .hint("Restore the table from a backup.")
+            .raise()
     }
 }
 
@@ -169,9 +145,7 @@ fn name_of(table: pg_sys::Oid) -> String {
         if name.is_null() {
             return table.to_u32().to_string();
         }
-        std::ffi::CStr::from_ptr(name)
-            .to_string_lossy()
-            .into_owned()
+        std::ffi::CStr::from_ptr(name).to_string_lossy().into_owned()
     }
 }
 
@@ -180,10 +154,7 @@ impl PageSource for RunSource {
 
     fn page(&self, page_no: u32) -> Result<PageGuard<'_>, StorageError> {
         if page_no >= self.page_count {
-            return Err(StorageError::Damaged {
-                page_no: Some(page_no),
-                what: "the run has no such page",
-            });
+            return Err(StorageError::Damaged { page_no: Some(page_no), what: "the run has no such page" });
         }
         PAGES_READ.set(PAGES_READ.get() + 1);
         match self.map.page(page_no) {
@@ -203,7 +174,7 @@ pub fn open_segment(rel: pg_sys::Relation, entry: &SegmentEntry) -> SegmentReade
     if let Some(reader) = known.filter(|reader| reader.source().storage_id == entry.storage_id) {
         return reader;
     }
-    let source = RunSource::new(rel, &files, entry);
+    let source = RunSource::open(rel, entry);
     match SegmentReader::open(source, entry.page_count) {
         Ok(reader) => {
             files.keep_reader(entry.run_id, reader.clone());
@@ -217,26 +188,15 @@ pub fn open_segment(rel: pg_sys::Relation, entry: &SegmentEntry) -> SegmentReade
 /// 54000 for what is too large, 58030 for the operating system's.
 pub fn raise(table: &str, error: &StorageError) -> ! {
     let (sqlstate, message) = match error {
-        StorageError::Damaged { .. } => (
-            "XX001",
-            format!("a segment of table \"{table}\" is damaged"),
-        ),
-        StorageError::Unsupported { .. } => (
-            "0A000",
-            format!("a segment of table \"{table}\" cannot be read by this version of cass"),
-        ),
-        StorageError::TooLarge { .. } => {
-            ("54000", format!("a row of table \"{table}\" is too large"))
+        StorageError::Damaged { .. } => ("XX001", format!("a segment of table \"{table}\" is damaged")),
+        StorageError::Unsupported { .. } => {
+            ("0A000", format!("a segment of table \"{table}\" cannot be read by this version of cass"))
         }
-        StorageError::Io(_) => (
-            "58030",
-            format!("could not read or write temporary data of table \"{table}\""),
-        ),
+        StorageError::TooLarge { .. } => ("54000", format!("a row of table \"{table}\" is too large")),
+        StorageError::Io(_) => ("58030", format!("could not read or write temporary data of table \"{table}\"")),
         StorageError::Refused { .. } | StorageError::Source(_) => {
             ("XX000", format!("could not process table \"{table}\""))
         }
     };
-    Report::new(sqlstate, message)
-        .detail(format!("{error}."))
-        .raise()
+    Report::new(sqlstate, message).detail(format!("{error}.")).raise()
 }

@@ -23,10 +23,7 @@ pub fn find(occupied: &mut [(u32, u32)], pages: u32) -> Option<u32> {
         free_from = free_from.max(first.saturating_add(*count));
     }
     // The last block must stay below InvalidBlockNumber.
-    free_from
-        .checked_add(pages)
-        .filter(|end| *end < u32::MAX)
-        .map(|_| free_from)
+    free_from.checked_add(pages).filter(|end| *end < u32::MAX).map(|_| free_from)
 }
 
 /// Makes the main fork reach to the end of a reserved run and its blocks exist on disk, so that a full disk is met here and
@@ -40,13 +37,7 @@ pub fn provide(rel: pg_sys::Relation, first_block: u32, pages: u32) {
     unsafe {
         pg_sys::LockRelationForExtension(rel, pg_sys::ExclusiveLock as pg_sys::LOCKMODE);
         if relation::main_fork_blocks(rel) <= last_block {
-            pg_sys::smgrextend(
-                pg_sys::RelationGetSmgr(rel),
-                main,
-                last_block,
-                zeros.as_mut_ptr().cast(),
-                false,
-            );
+            pg_sys::smgrextend(pg_sys::RelationGetSmgr(rel), main, last_block, zeros.as_mut_ptr().cast(), false);
         }
         pg_sys::UnlockRelationForExtension(rel, pg_sys::ExclusiveLock as pg_sys::LOCKMODE);
     }
@@ -62,18 +53,9 @@ fn allocate(rel: pg_sys::Relation, path: &Path, offset: u64, length: u64) {
     };
     let flags = rustix::fs::FallocateFlags::KEEP_SIZE;
     if rustix::fs::fallocate(&file, flags, offset, length) == Err(rustix::io::Errno::NOSPC) {
-        Report::new(
-            "53100",
-            format!(
-                "no space left for a segment of table \"{}\"",
-                relation::name(rel)
-            ),
-        )
-        .detail(format!(
-            "{length} bytes are needed in file \"{}\".",
-            path.display()
-        ))
-        .hint("Check free disk space.")
-        .raise();
+        Report::new("53100", format!("no space left for a segment of table \"{}\"", relation::name(rel)))
+            .detail(format!("{length} bytes are needed in file \"{}\".", path.display()))
+            .hint("Check free disk space.")
+            .raise();
     }
 }

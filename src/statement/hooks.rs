@@ -93,10 +93,7 @@ unsafe extern "C-unwind" fn finish(query: *mut pg_sys::QueryDesc) {
 
 #[pg_guard]
 unsafe extern "C-unwind" fn transaction_ended(event: pg_sys::XactEvent::Type, _arg: *mut c_void) {
-    if matches!(
-        event,
-        pg_sys::XactEvent::XACT_EVENT_ABORT | pg_sys::XactEvent::XACT_EVENT_PARALLEL_ABORT
-    ) {
+    if matches!(event, pg_sys::XactEvent::XACT_EVENT_ABORT | pg_sys::XactEvent::XACT_EVENT_PARALLEL_ABORT) {
         forget(0);
         bulk::forget(0);
     }

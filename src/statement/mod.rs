@@ -42,15 +42,8 @@ thread_local! {
 fn push(kind: Kind) {
     // SAFETY: reads a counter of this backend.
     let nest_level = unsafe { pg_sys::GetCurrentTransactionNestLevel() };
-    STACK.with_borrow_mut(|stack| {
-        stack.push(Running {
-            kind,
-            nest_level,
-            unnamed: Vec::new(),
-            rows: 0,
-            gathers: true,
-        })
-    });
+    STACK
+        .with_borrow_mut(|stack| stack.push(Running { kind, nest_level, unnamed: Vec::new(), rows: 0, gathers: true }));
 }
 
 fn pop() {

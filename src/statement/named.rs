@@ -27,11 +27,9 @@ pub fn unnamed_columns(state: &TableState) -> Rc<[u16]> {
             match &running.kind {
                 Kind::Query(query) => of_query(state, *query),
                 Kind::Copy(None) => Rc::from([]),
-                Kind::Copy(Some(columns)) => missing(state, |attribute| {
-                    columns
-                        .iter()
-                        .any(|name| *name == attribute_name(attribute))
-                }),
+                Kind::Copy(Some(columns)) => {
+                    missing(state, |attribute| columns.iter().any(|name| *name == attribute_name(attribute)))
+                }
             }
         };
         running.unnamed.push((oid, unnamed.clone()));
@@ -53,9 +51,7 @@ unsafe fn of_query(state: &TableState, query: *mut pg_sys::QueryDesc) -> Rc<[u16
         if inserted.is_null() {
             return Rc::from([]);
         }
-        missing(state, |attribute| {
-            pg_sys::bms_is_member(i32::from(attribute.attnum) - FIRST_LOW_INVALID, inserted)
-        })
+        missing(state, |attribute| pg_sys::bms_is_member(i32::from(attribute.attnum) - FIRST_LOW_INVALID, inserted))
     }
 }
 
@@ -69,11 +65,8 @@ pub(super) unsafe fn result_relation(
 ) -> Option<*mut pg_sys::ResultRelInfo> {
     // SAFETY: promised by the caller; a query's result relations are open while it runs.
     unsafe {
-        let opened =
-            pgrx::PgList::<pg_sys::ResultRelInfo>::from_pg((*estate).es_opened_result_relations);
-        let routed = pgrx::PgList::<pg_sys::ResultRelInfo>::from_pg(
-            (*estate).es_tuple_routing_result_relations,
-        );
+        let opened = pgrx::PgList::<pg_sys::ResultRelInfo>::from_pg((*estate).es_opened_result_relations);
+        let routed = pgrx::PgList::<pg_sys::ResultRelInfo>::from_pg((*estate).es_tuple_routing_result_relations);
         let target = opened
             .iter_ptr()
             .chain(routed.iter_ptr())
@@ -83,10 +76,7 @@ pub(super) unsafe fn result_relation(
 }
 
 /// The columns without a value of their own that `is_named` does not know.
-unsafe fn missing(
-    state: &TableState,
-    is_named: impl Fn(&pg_sys::FormData_pg_attribute) -> bool,
-) -> Rc<[u16]> {
+unsafe fn missing(state: &TableState, is_named: impl Fn(&pg_sys::FormData_pg_attribute) -> bool) -> Rc<[u16]> {
     // SAFETY: the descriptor of an open table has `natts` attributes.
     let attributes = unsafe {
         let descriptor = (*state.rel).rd_att;
@@ -95,12 +85,8 @@ unsafe fn missing(
     attributes
         .iter()
         .filter(|attribute| {
-            let has_value =
-                attribute.atthasdef || attribute.attidentity != 0 || attribute.attgenerated != 0;
-            let in_key = state
-                .key
-                .as_ref()
-                .is_some_and(|key| key.is_key_column(attribute.attnum));
+            let has_value = attribute.atthasdef || attribute.attidentity != 0 || attribute.attgenerated != 0;
+            let in_key = state.key.as_ref().is_some_and(|key| key.is_key_column(attribute.attnum));
             !attribute.attisdropped && !has_value && !in_key && !is_named(attribute)
         })
         .map(|attribute| attribute.attnum.unsigned_abs())
@@ -109,11 +95,7 @@ unsafe fn missing(
 
 fn attribute_name(attribute: &pg_sys::FormData_pg_attribute) -> String {
     // SAFETY: a name in the catalogs is NUL-terminated.
-    unsafe {
-        std::ffi::CStr::from_ptr(attribute.attname.data.as_ptr())
-            .to_string_lossy()
-            .into_owned()
-    }
+    unsafe { std::ffi::CStr::from_ptr(attribute.attname.data.as_ptr()).to_string_lossy().into_owned() }
 }
 
 /// Computes generated columns and checks constraints again, after a row was completed from its older version.

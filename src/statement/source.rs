@@ -24,9 +24,7 @@ pub fn source_of(rel: pg_sys::Relation, rows: u64) -> Source {
         match running.kind {
             Kind::Copy(_) => Source::Copy,
             // SAFETY: a statement on the stack is running, so its description is alive.
-            Kind::Query(query) if unsafe { may_wait(query, rel) } => {
-                Source::Query { rows: running.rows }
-            }
+            Kind::Query(query) if unsafe { may_wait(query, rel) } => Source::Query { rows: running.rows },
             Kind::Query(_) => Source::Other,
         }
     })

@@ -24,9 +24,7 @@ pub unsafe extern "C-unwind" fn next_block(
             return false;
         }
         let sampled = ROWS_PER_TARGET * u64::from(pg_sys::default_statistics_target.unsigned_abs());
-        let blocks = u64::from(crate::segment::relation::main_fork_blocks(
-            (*scan).base.rs_rd,
-        ));
+        let blocks = u64::from(crate::segment::relation::main_fork_blocks((*scan).base.rs_rd));
         (*scan).stride = blocks.div_ceil(sampled.max(1)).max(1);
     }
     true

@@ -71,23 +71,14 @@ fn put_back(rel: pg_sys::Relation, load: Load) {
 fn start(state: &TableState, stage: Stage, command: pg_sys::CommandId) -> Load {
     // SAFETY: reads a counter of this backend.
     let nest_level = unsafe { pg_sys::GetCurrentTransactionNestLevel() };
-    Load {
-        rows: BulkLoad::new(state),
-        stage,
-        command,
-        nest_level,
-    }
+    Load { rows: BulkLoad::new(state), stage, command, nest_level }
 }
 
 /// Adds the row in `slot` to the load of a transient table.
 ///
 /// # Safety
 /// `slot` holds a row of the table.
-pub unsafe fn rewrite(
-    state: &TableState,
-    slot: *mut pg_sys::TupleTableSlot,
-    command: pg_sys::CommandId,
-) {
+pub unsafe fn rewrite(state: &TableState, slot: *mut pg_sys::TupleTableSlot, command: pg_sys::CommandId) {
     let mut load = take(state.rel).unwrap_or_else(|| start(state, Stage::Rewrite, command));
     // SAFETY: promised by the caller.
     unsafe { push(state, &mut load.rows, slot, 0) };
@@ -98,22 +89,13 @@ pub unsafe fn rewrite(
 ///
 /// # Safety
 /// `slot` holds a row of the table.
-pub unsafe fn push(
-    state: &TableState,
-    load: &mut BulkLoad,
-    slot: *mut pg_sys::TupleTableSlot,
-    row_id: u64,
-) {
+pub unsafe fn push(state: &TableState, load: &mut BulkLoad, slot: *mut pg_sys::TupleTableSlot, row_id: u64) {
     in_scratch(|| {
         // SAFETY: promised by the caller.
         unsafe {
             let values = version::Values::of_slot(slot);
             let key = state.encode_key(&values.values, &values.nulls, load.next_position());
-            load.push(
-                &key.bytes,
-                key.partition_len,
-                &version::encode(state, &values, row_id),
-            );
+            load.push(&key.bytes, key.partition_len, &version::encode(state, &values, row_id));
         }
     });
 }
@@ -122,11 +104,7 @@ pub unsafe fn push(
 ///
 /// # Safety
 /// `slots` hold rows of the table.
-pub unsafe fn gather(
-    state: &TableState,
-    slots: &[*mut pg_sys::TupleTableSlot],
-    command: pg_sys::CommandId,
-) -> bool {
+pub unsafe fn gather(state: &TableState, slots: &[*mut pg_sys::TupleTableSlot], command: pg_sys::CommandId) -> bool {
     let mut load = match take(state.rel) {
         Some(load) => load,
         None if may_gather(state, slots.len() as u64) => start(state, Stage::Gathering, command),
@@ -160,16 +138,11 @@ fn may_gather(state: &TableState, rows: u64) -> bool {
     // SAFETY: the relation is open.
     unsafe {
         let rel = &*state.rel;
-        let is_new = rel.rd_createSubid != 0
-            || rel.rd_newRelfilenodeSubid != 0
-            || rel.rd_firstRelfilenodeSubid != 0;
+        let is_new = rel.rd_createSubid != 0 || rel.rd_newRelfilenodeSubid != 0 || rel.rd_firstRelfilenodeSubid != 0;
         let has_row_triggers = rel.trigdesc.as_ref().is_some_and(|triggers| {
-            triggers.trig_insert_before_row
-                || triggers.trig_insert_after_row
-                || triggers.trig_insert_instead_row
+            triggers.trig_insert_before_row || triggers.trig_insert_after_row || triggers.trig_insert_instead_row
         });
-        let indexes =
-            pgrx::PgList::<pg_sys::Oid>::from_pg(pg_sys::RelationGetIndexList(state.rel)).len();
+        let indexes = pgrx::PgList::<pg_sys::Oid>::from_pg(pg_sys::RelationGetIndexList(state.rel)).len();
         (is_new || pg_sys::XactIsoLevel < pg_sys::XACT_REPEATABLE_READ as i32)
             && !has_row_triggers
             && indexes == usize::from(state.key.is_some())
@@ -215,11 +188,7 @@ pub fn drain_all() {
 
 fn for_each_open(mut work: impl FnMut(pg_sys::Relation)) {
     let tables: Vec<u32> = LOADS.with_borrow(|loads| {
-        loads
-            .iter()
-            .filter(|(_, load)| load.stage != Stage::Rewrite)
-            .map(|(oid, _)| *oid)
-            .collect()
+        loads.iter().filter(|(_, load)| load.stage != Stage::Rewrite).map(|(oid, _)| *oid).collect()
     });
     for oid in tables {
         // SAFETY: the statement that loads the table holds a lock on it.

@@ -23,12 +23,7 @@ impl Evaluation {
             let slot = pg_sys::table_slot_create(rel, std::ptr::null_mut());
             (*econtext).ecxt_scantuple = slot;
             let predicate = pg_sys::ExecPrepareQual((*info).ii_Predicate, estate);
-            Evaluation {
-                estate,
-                econtext,
-                predicate,
-                slot,
-            }
+            Evaluation { estate, econtext, predicate, slot }
         }
     }
 
@@ -45,13 +40,7 @@ impl Evaluation {
             if !self.predicate.is_null() && !pg_sys::ExecQual(self.predicate, self.econtext) {
                 return false;
             }
-            pg_sys::FormIndexDatum(
-                info,
-                self.slot,
-                self.estate,
-                values.as_mut_ptr(),
-                nulls.as_mut_ptr(),
-            );
+            pg_sys::FormIndexDatum(info, self.slot, self.estate, values.as_mut_ptr(), nulls.as_mut_ptr());
             true
         }
     }
@@ -97,14 +86,7 @@ pub unsafe extern "C-unwind" fn build_range_scan(
                 if evaluation.values(info, &mut values, &mut nulls) {
                     let mut tid = (*evaluation.slot).tts_tid;
                     if let Some(callback) = callback {
-                        callback(
-                            index,
-                            &mut tid,
-                            values.as_mut_ptr(),
-                            nulls.as_mut_ptr(),
-                            true,
-                            callback_state,
-                        );
+                        callback(index, &mut tid, values.as_mut_ptr(), nulls.as_mut_ptr(), true, callback_state);
                     }
                 }
             }
@@ -129,13 +111,7 @@ pub unsafe extern "C-unwind" fn validate_scan(
     unsafe {
         let mut indexed = HashSet::new();
         let (mut encoded, mut null) = (pg_sys::Datum::from(0), false);
-        while pg_sys::tuplesort_getdatum(
-            (*state).tuplesort,
-            true,
-            &mut encoded,
-            &mut null,
-            std::ptr::null_mut(),
-        ) {
+        while pg_sys::tuplesort_getdatum((*state).tuplesort, true, &mut encoded, &mut null, std::ptr::null_mut()) {
             indexed.insert(encoded.value() as i64);
         }
         let evaluation = Evaluation::begin(rel, info);
@@ -144,9 +120,7 @@ pub unsafe extern "C-unwind" fn validate_scan(
         let mut scan = MergedScan::begin(rel, snapshot, ScanSpec::everything());
         while scan.next(evaluation.slot) {
             let mut tid = (*evaluation.slot).tts_tid;
-            if indexed.contains(&encode_tid(tid))
-                || !evaluation.values(info, &mut values, &mut nulls)
-            {
+            if indexed.contains(&encode_tid(tid)) || !evaluation.values(info, &mut values, &mut nulls) {
                 continue;
             }
             let check = if (*info).ii_Unique {
@@ -154,16 +128,7 @@ pub unsafe extern "C-unwind" fn validate_scan(
             } else {
                 pg_sys::IndexUniqueCheck::UNIQUE_CHECK_NO
             };
-            pg_sys::index_insert(
-                index,
-                values.as_mut_ptr(),
-                nulls.as_mut_ptr(),
-                &mut tid,
-                rel,
-                check,
-                false,
-                info,
-            );
+            pg_sys::index_insert(index, values.as_mut_ptr(), nulls.as_mut_ptr(), &mut tid, rel, check, false, info);
             (*state).tups_inserted += 1.0;
         }
         (*state).htups = scan.end().rows as f64;

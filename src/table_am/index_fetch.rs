@@ -11,8 +11,8 @@ use pgrx::prelude::*;
 pub unsafe extern "C-unwind" fn begin(rel: pg_sys::Relation) -> *mut pg_sys::IndexFetchTableData {
     // SAFETY: palloc0 gives zeroed memory of the struct's size, or raises.
     unsafe {
-        let fetch = pg_sys::palloc0(std::mem::size_of::<pg_sys::IndexFetchTableData>())
-            .cast::<pg_sys::IndexFetchTableData>();
+        let fetch =
+            pg_sys::palloc0(std::mem::size_of::<pg_sys::IndexFetchTableData>()).cast::<pg_sys::IndexFetchTableData>();
         (*fetch).rel = rel;
         fetch
     }
@@ -57,8 +57,7 @@ unsafe fn fetch_row(
     slot: *mut pg_sys::TupleTableSlot,
 ) -> bool {
     // SAFETY: as promised by the callers.
-    tid::to_row_id(tid)
-        .is_some_and(|row_id| unsafe { point::fetch_row_id(state, snapshot, row_id, slot) })
+    tid::to_row_id(tid).is_some_and(|row_id| unsafe { point::fetch_row_id(state, snapshot, row_id, slot) })
 }
 
 /// `tuple_fetch_row_version`
@@ -75,10 +74,7 @@ pub unsafe extern "C-unwind" fn fetch_row_version(
 
 /// `tuple_tid_valid`
 #[pg_guard]
-pub unsafe extern "C-unwind" fn tid_valid(
-    _scan: pg_sys::TableScanDesc,
-    tid: pg_sys::ItemPointer,
-) -> bool {
+pub unsafe extern "C-unwind" fn tid_valid(_scan: pg_sys::TableScanDesc, tid: pg_sys::ItemPointer) -> bool {
     // SAFETY: PostgreSQL hands over a TID that may hold anything.
     unsafe { tid::to_row_id(*tid) }.is_some()
 }

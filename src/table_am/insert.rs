@@ -61,14 +61,8 @@ unsafe fn upsert(
             wait: pg_sys::LockWaitPolicy::LockWaitBlock,
             command,
         };
-        let held = match write::hold(
-            delta,
-            &key.bytes,
-            request,
-            snapshot,
-            &segments,
-            !unnamed.is_empty(),
-        ) {
+        // A row that lies in a segment is overwritten through an anchor, so that weaker lockers can pass.
+        let held = match write::hold(delta, &key.bytes, request, snapshot, &segments, true) {
             Ok(held) => held,
             Err(_) => {
                 command = next_command();
@@ -87,12 +81,7 @@ unsafe fn upsert(
                 version::encode(state, &values, row_id)
             }
         });
-        let new = NewVersion {
-            key: &key.bytes,
-            row_id,
-            kind: RowKind::Row,
-            row,
-        };
+        let new = NewVersion { key: &key.bytes, row_id, kind: RowKind::Row, row };
         if write::store(delta, &held, &new, command) {
             release_replaced(state, &held);
             point::remember(state.storage_id, row_id, &key.bytes);
@@ -118,24 +107,14 @@ pub fn upsert_encoded(
             wait: pg_sys::LockWaitPolicy::LockWaitBlock,
             command,
         };
-        let Ok(held) = write::hold(delta, key, request, snapshot, &segments, false) else {
+        let Ok(held) = write::hold(delta, key, request, snapshot, &segments, true) else {
             command = next_command();
             continue;
         };
         if !snapshot.is_null() && !held.visible && !held.own {
             write::raise_serialization_failure();
         }
-        if write::store(
-            delta,
-            &held,
-            &NewVersion {
-                key,
-                row_id,
-                kind: RowKind::Row,
-                row,
-            },
-            command,
-        ) {
+        if write::store(delta, &held, &NewVersion { key, row_id, kind: RowKind::Row, row }, command) {
             release_replaced(state, &held);
             return;
         }
@@ -155,13 +134,7 @@ pub fn columns_to_keep(state: &TableState) -> Rc<[u16]> {
 ///
 /// # Safety
 /// `slot` holds a row of the table; the version that is held is live.
-unsafe fn complete(
-    state: &TableState,
-    slot: *mut pg_sys::TupleTableSlot,
-    unnamed: &[u16],
-    key: &[u8],
-    held: &Newest,
-) {
+unsafe fn complete(state: &TableState, slot: *mut pg_sys::TupleTableSlot, unnamed: &[u16], key: &[u8], held: &Newest) {
     // SAFETY: promised by the caller.
     let fill = |older: &dyn RowView| unsafe { version::complete(state, slot, unnamed, key, older) };
     match &held.version {
@@ -178,11 +151,7 @@ unsafe fn complete(
 /// Gives back what a replaced delta row kept in the TOAST table. What a replaced row of a segment kept goes when a merge
 /// drops that row.
 pub fn release_replaced(state: &TableState, held: &Newest) {
-    if let Some(version) = held
-        .version
-        .as_ref()
-        .filter(|version| version.kind == RowKind::Row)
-    {
+    if let Some(version) = held.version.as_ref().filter(|version| version.kind == RowKind::Row) {
         version::delete_moved_out(state, &version.row);
     }
 }
@@ -219,9 +188,7 @@ pub unsafe fn insert_new(
         };
         let held = match write::hold(delta, key, request, snapshot, &segments, false) {
             Ok(held) => held,
-            Err(Refused::Invisible(version)) if version.kind == RowKind::Row => {
-                raise_duplicate(state, key)
-            }
+            Err(Refused::Invisible(version)) if version.kind == RowKind::Row => raise_duplicate(state, key),
             Err(_) => {
                 command = next_command();
                 continue;
@@ -235,17 +202,7 @@ pub unsafe fn insert_new(
         }
         // SAFETY: promised by the caller.
         let row = encoded.get_or_insert_with(|| unsafe { version::encode(state, values, row_id) });
-        if write::store(
-            delta,
-            &held,
-            &NewVersion {
-                key,
-                row_id,
-                kind: RowKind::Row,
-                row,
-            },
-            command,
-        ) {
+        if write::store(delta, &held, &NewVersion { key, row_id, kind: RowKind::Row, row }, command) {
             release_replaced(state, &held);
             point::remember(state.storage_id, row_id, key);
             return;
@@ -254,11 +211,7 @@ pub unsafe fn insert_new(
 }
 
 fn raise_duplicate(state: &TableState, key: &[u8]) -> ! {
-    let shown = state
-        .key
-        .as_ref()
-        .map(|table_key| table_key.describe(key))
-        .unwrap_or_default();
+    let shown = state.key.as_ref().map(|table_key| table_key.describe(key)).unwrap_or_default();
     Report::new(
         "23505",
         format!(
@@ -364,12 +317,9 @@ pub unsafe extern "C-unwind" fn complete_speculative(
 }
 
 fn raise_on_conflict() -> ! {
-    Report::new(
-        "0A000",
-        "INSERT ... ON CONFLICT is not supported on cass tables",
-    )
-    .hint("INSERT alone overwrites the row with the same primary key.")
-    .raise()
+    Report::new("0A000", "INSERT ... ON CONFLICT is not supported on cass tables")
+        .hint("INSERT alone overwrites the row with the same primary key.")
+        .raise()
 }
 
 /// `finish_bulk_insert`

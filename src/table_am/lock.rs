@@ -30,20 +30,13 @@ pub unsafe extern "C-unwind" fn lock(
     // SAFETY: PostgreSQL hands over a valid TID, which it reads again afterwards, and room for the failure's data.
     let (tid, failure) = unsafe { (&mut *tid, &mut *failure) };
     failure.traversed = false;
-    let Some((row_id, key)) =
-        tid::to_row_id(*tid).and_then(|id| Some((id, point::key_of_row_id(&state, id)?)))
-    else {
+    let Some((row_id, key)) = tid::to_row_id(*tid).and_then(|id| Some((id, point::key_of_row_id(&state, id)?))) else {
         return pg_sys::TM_Result::TM_Deleted;
     };
     let delta = open_delta_for_writing(&state);
-    let request = LockRequest {
-        mode,
-        wait,
-        command,
-    };
+    let request = LockRequest { mode, wait, command };
     let segments = LatestSegments::of(&state);
-    let held =
-        in_scratch(|| write::hold(&delta, &key, request, std::ptr::null_mut(), &segments, true));
+    let held = in_scratch(|| write::hold(&delta, &key, request, std::ptr::null_mut(), &segments, true));
     delta.close();
     let held = match held {
         Ok(held) => held,
@@ -51,11 +44,9 @@ pub unsafe extern "C-unwind" fn lock(
         Err(Refused::WouldBlock) if wait == pg_sys::LockWaitPolicy::LockWaitSkip => {
             return pg_sys::TM_Result::TM_WouldBlock;
         }
-        Err(Refused::WouldBlock) => Report::new(
-            "55P03",
-            format!("could not obtain lock on row in relation \"{}\"", name(rel)),
-        )
-        .raise(),
+        Err(Refused::WouldBlock) => {
+            Report::new("55P03", format!("could not obtain lock on row in relation \"{}\"", name(rel))).raise()
+        }
     };
     let Some(newest) = held.live_row_id() else {
         failure.ctid = *tid;

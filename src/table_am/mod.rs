@@ -13,6 +13,7 @@ mod rewrite;
 mod routine;
 mod row_ids;
 mod scan;
+mod slot;
 mod storage;
 mod version;
 

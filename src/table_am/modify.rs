@@ -34,34 +34,13 @@ pub struct Target<'a> {
 
 impl Target<'_> {
     /// Holds the key and judges whether the version is still the newest one; fills `failure` where it is not.
-    pub fn hold(
-        &self,
-        mode: pg_sys::LockTupleMode::Type,
-        failure: &mut pg_sys::TM_FailureData,
-    ) -> Verdict {
-        let wait = if self.wait {
-            pg_sys::LockWaitPolicy::LockWaitBlock
-        } else {
-            pg_sys::LockWaitPolicy::LockWaitSkip
-        };
-        let request = LockRequest {
-            mode,
-            wait,
-            command: self.command,
-        };
+    pub fn hold(&self, mode: pg_sys::LockTupleMode::Type, failure: &mut pg_sys::TM_FailureData) -> Verdict {
+        let wait = if self.wait { pg_sys::LockWaitPolicy::LockWaitBlock } else { pg_sys::LockWaitPolicy::LockWaitSkip };
+        let request = LockRequest { mode, wait, command: self.command };
         let segments = LatestSegments::of(self.state);
-        let held = match write::hold(
-            self.delta,
-            self.key,
-            request,
-            self.crosscheck,
-            &segments,
-            true,
-        ) {
+        let held = match write::hold(self.delta, self.key, request, self.crosscheck, &segments, true) {
             Ok(held) => held,
-            Err(Refused::WouldBlock) => {
-                return Verdict::Failed(pg_sys::TM_Result::TM_BeingModified)
-            }
+            Err(Refused::WouldBlock) => return Verdict::Failed(pg_sys::TM_Result::TM_BeingModified),
             Err(Refused::Invisible(version)) => {
                 let result = self_modified(&version, self.row_id, failure);
                 return Verdict::Failed(result);
@@ -116,20 +95,11 @@ pub unsafe extern "C-unwind" fn delete(
     let state = TableState::of(rel);
     // SAFETY: PostgreSQL hands over a valid TID and room for the failure's data.
     let (row_id, failure) = unsafe { (tid::to_row_id(*tid), &mut *failure) };
-    let Some((row_id, key)) = row_id.and_then(|id| Some((id, point::key_of_row_id(&state, id)?)))
-    else {
+    let Some((row_id, key)) = row_id.and_then(|id| Some((id, point::key_of_row_id(&state, id)?))) else {
         return pg_sys::TM_Result::TM_Deleted;
     };
     let delta = open_delta_for_writing(&state);
-    let target = Target {
-        state: &state,
-        delta: &delta,
-        row_id,
-        key: &key,
-        command,
-        wait,
-        crosscheck,
-    };
+    let target = Target { state: &state, delta: &delta, row_id, key: &key, command, wait, crosscheck };
     let result = in_scratch(|| loop {
         let held = match target.hold(pg_sys::LockTupleMode::LockTupleExclusive, failure) {
             Verdict::Held(held) => held,
@@ -151,12 +121,7 @@ pub unsafe extern "C-unwind" fn delete(
 fn store_tombstone(target: &Target<'_>, held: &Newest) -> bool {
     let row_id = row_ids::next(target.state);
     let row = version::encode_tombstone(row_id);
-    let new = NewVersion {
-        key: target.key,
-        row_id,
-        kind: RowKind::RowTombstone,
-        row: &row,
-    };
+    let new = NewVersion { key: target.key, row_id, kind: RowKind::RowTombstone, row: &row };
     write::store(target.delta, held, &new, target.command)
 }
 
@@ -177,20 +142,11 @@ pub unsafe extern "C-unwind" fn update(
     let state = TableState::of(rel);
     // SAFETY: PostgreSQL hands over a valid TID, a slot that holds the new row, and room for its answers.
     let (old_id, failure) = unsafe { (tid::to_row_id(*old_tid), &mut *failure) };
-    let Some((row_id, key)) = old_id.and_then(|id| Some((id, point::key_of_row_id(&state, id)?)))
-    else {
+    let Some((row_id, key)) = old_id.and_then(|id| Some((id, point::key_of_row_id(&state, id)?))) else {
         return pg_sys::TM_Result::TM_Deleted;
     };
     let delta = open_delta_for_writing(&state);
-    let target = Target {
-        state: &state,
-        delta: &delta,
-        row_id,
-        key: &key,
-        command,
-        wait,
-        crosscheck,
-    };
+    let target = Target { state: &state, delta: &delta, row_id, key: &key, command, wait, crosscheck };
     // SAFETY: as above.
     let result = in_scratch(|| unsafe { update_row(&target, slot, failure, &mut *lock_mode) });
     delta.close();
@@ -217,19 +173,12 @@ unsafe fn update_row(
     let values = unsafe { version::Values::of_slot(slot) };
     let new_id = row_ids::next(state);
     let new_key = match &state.key {
-        Some(_) => {
-            state
-                .encode_key(&values.values, &values.nulls, new_id)
-                .bytes
-        }
+        Some(_) => state.encode_key(&values.values, &values.nulls, new_id).bytes,
         None => target.key.to_vec(),
     };
     let moves = new_key != target.key;
-    *lock_mode = if moves {
-        pg_sys::LockTupleMode::LockTupleExclusive
-    } else {
-        pg_sys::LockTupleMode::LockTupleNoKeyExclusive
-    };
+    *lock_mode =
+        if moves { pg_sys::LockTupleMode::LockTupleExclusive } else { pg_sys::LockTupleMode::LockTupleNoKeyExclusive };
     let mut encoded: Option<Vec<u8>> = None;
     loop {
         let held = match target.hold(*lock_mode, failure) {
@@ -240,14 +189,8 @@ unsafe fn update_row(
             store_tombstone(target, &held)
         } else {
             // SAFETY: promised by the caller.
-            let row =
-                encoded.get_or_insert_with(|| unsafe { version::encode(state, &values, new_id) });
-            let new = NewVersion {
-                key: target.key,
-                row_id: new_id,
-                kind: RowKind::Row,
-                row,
-            };
+            let row = encoded.get_or_insert_with(|| unsafe { version::encode(state, &values, new_id) });
+            let new = NewVersion { key: target.key, row_id: new_id, kind: RowKind::Row, row };
             write::store(target.delta, &held, &new, target.command)
         };
         if !stored {
@@ -258,16 +201,7 @@ unsafe fn update_row(
         } else {
             // The values are read once more before the old version gives them back.
             // SAFETY: promised by the caller.
-            unsafe {
-                insert_new(
-                    state,
-                    target.delta,
-                    &new_key,
-                    &values,
-                    new_id,
-                    target.command,
-                )
-            };
+            unsafe { insert_new(state, target.delta, &new_key, &values, new_id, target.command) };
             release_replaced(state, &held);
         }
         point::remember(state.storage_id, new_id, &new_key);

@@ -81,14 +81,7 @@ pub unsafe fn place_rows(rel: pg_sys::Relation) -> f64 {
     // SAFETY: the caller holds the table open and locked.
     let declared = unsafe { crate::catalog::table_of(rel) };
     let Some(key) = declared.key.clone() else {
-        Report::new(
-            "XX000",
-            format!(
-                "table \"{}\" has no primary key to place its rows by",
-                name(rel)
-            ),
-        )
-        .raise()
+        Report::new("XX000", format!("table \"{}\" has no primary key to place its rows by", name(rel))).raise()
     };
     let identity = metapage::identity(rel);
     if identity.layout == key.layout {
@@ -119,16 +112,10 @@ pub unsafe fn place_rows(rel: pg_sys::Relation) -> f64 {
     metapage::set_layout(rel, key.layout);
     let written = load.finish(rel);
     if written < count {
-        Report::new(
-            "23505",
-            format!("could not add the primary key of table \"{}\"", name(rel)),
-        )
-        .detail(format!(
-            "{} of its {count} rows have the key of another row.",
-            count - written
-        ))
-        .hint("Delete or change these rows, or choose a key that tells them apart.")
-        .raise();
+        Report::new("23505", format!("could not add the primary key of table \"{}\"", name(rel)))
+            .detail(format!("{} of its {count} rows have the key of another row.", count - written))
+            .hint("Delete or change these rows, or choose a key that tells them apart.")
+            .raise();
     }
     written as f64
 }

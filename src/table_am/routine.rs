@@ -1,6 +1,6 @@
 //! The routine and its handler function.
 
-use super::{analyze, index_build, index_fetch, insert, lock, modify, rewrite, scan, storage};
+use super::{analyze, index_build, index_fetch, insert, lock, modify, rewrite, scan, slot, storage};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
@@ -14,7 +14,7 @@ unsafe impl Sync for Routine {}
 /// of row ids, not of pages.
 static ROUTINE: Routine = Routine(pg_sys::TableAmRoutine {
     type_: pg_sys::NodeTag::T_TableAmRoutine,
-    slot_callbacks: Some(scan::slot_callbacks),
+    slot_callbacks: Some(slot::slot_callbacks),
     scan_begin: Some(scan::begin),
     scan_end: Some(scan::end),
     scan_rescan: Some(scan::rescan),

@@ -28,11 +28,7 @@ pub fn next(state: &TableState) -> u64 {
         if batches.len() > TABLES {
             batches.clear();
         }
-        let batch = batches.entry(state.storage_id).or_insert(Batch {
-            next: 0,
-            end: 0,
-            size: FIRST_BATCH / 2,
-        });
+        let batch = batches.entry(state.storage_id).or_insert(Batch { next: 0, end: 0, size: FIRST_BATCH / 2 });
         if batch.next == batch.end {
             batch.size = (batch.size * 2).min(LARGEST_BATCH);
             batch.next = metapage::reserve_row_ids(state.rel, batch.size);

@@ -22,14 +22,6 @@ pub struct Scan {
     pub stride: u64,
 }
 
-/// `slot_callbacks`
-#[pg_guard]
-pub unsafe extern "C-unwind" fn slot_callbacks(
-    _rel: pg_sys::Relation,
-) -> *const pg_sys::TupleTableSlotOps {
-    &raw const pg_sys::TTSOpsVirtual
-}
-
 /// `scan_begin`
 #[pg_guard]
 pub unsafe extern "C-unwind" fn begin(
@@ -52,13 +44,9 @@ pub unsafe extern "C-unwind" fn begin(
         (*scan).base.rs_nkeys = 0;
         (*scan).base.rs_flags = flags;
         (*scan).base.rs_parallel = parallel;
-        (*scan).own_snapshot =
-            snapshot.is_null() || (*snapshot).snapshot_type != pg_sys::SnapshotType::SNAPSHOT_MVCC;
-        (*scan).snapshot = if (*scan).own_snapshot {
-            pg_sys::RegisterSnapshot(pg_sys::GetLatestSnapshot())
-        } else {
-            snapshot
-        };
+        (*scan).own_snapshot = snapshot.is_null() || (*snapshot).snapshot_type != pg_sys::SnapshotType::SNAPSHOT_MVCC;
+        (*scan).snapshot =
+            if (*scan).own_snapshot { pg_sys::RegisterSnapshot(pg_sys::GetLatestSnapshot()) } else { snapshot };
         scan.cast()
     }
 }
@@ -113,8 +101,7 @@ pub unsafe fn merged<'a>(scan: *mut Scan) -> &'a mut MergedScan {
     unsafe {
         if (*scan).merged.is_null() {
             let context = pg_sys::MemoryContextSwitchTo(pg_sys::GetMemoryChunkContext(scan.cast()));
-            let started =
-                MergedScan::begin((*scan).base.rs_rd, (*scan).snapshot, ScanSpec::everything());
+            let started = MergedScan::begin((*scan).base.rs_rd, (*scan).snapshot, ScanSpec::everything());
             pg_sys::MemoryContextSwitchTo(context);
             (*scan).merged = Box::into_raw(Box::new(started));
         }
@@ -168,10 +155,7 @@ pub unsafe extern "C-unwind" fn parallel_initialize(
 
 /// `parallelscan_reinitialize`
 #[pg_guard]
-pub unsafe extern "C-unwind" fn parallel_reinitialize(
-    rel: pg_sys::Relation,
-    parallel: pg_sys::ParallelTableScanDesc,
-) {
+pub unsafe extern "C-unwind" fn parallel_reinitialize(rel: pg_sys::Relation, parallel: pg_sys::ParallelTableScanDesc) {
     // SAFETY: as above.
     unsafe { pg_sys::table_block_parallelscan_reinitialize(rel, parallel) }
 }
@@ -183,12 +167,8 @@ unsafe fn take_part(scan: *mut Scan) -> bool {
         if (*scan).base.rs_parallel.is_null() || !(*scan).merged.is_null() {
             return true;
         }
-        let shared = (*scan)
-            .base
-            .rs_parallel
-            .cast::<pg_sys::ParallelBlockTableScanDescData>();
-        let counter =
-            (&raw mut (*shared).phs_nallocated.value).cast::<std::sync::atomic::AtomicU64>();
+        let shared = (*scan).base.rs_parallel.cast::<pg_sys::ParallelBlockTableScanDescData>();
+        let counter = (&raw mut (*shared).phs_nallocated.value).cast::<std::sync::atomic::AtomicU64>();
         (*counter).fetch_add(1, std::sync::atomic::Ordering::AcqRel) == 0
     }
 }

@@ -17,15 +17,9 @@ pub unsafe extern "C-unwind" fn set_new_filenode(
     min_multi: *mut pg_sys::MultiXactId,
 ) {
     if persistence == pg_sys::RELPERSISTENCE_UNLOGGED as std::ffi::c_char {
-        Report::new(
-            "0A000",
-            format!(
-                "unlogged cass tables are not supported: \"{}\"",
-                crate::read::state::name(rel)
-            ),
-        )
-        .hint("Leave UNLOGGED out; or use TEMP for data that need not last.")
-        .raise();
+        Report::new("0A000", format!("unlogged cass tables are not supported: \"{}\"", crate::read::state::name(rel)))
+            .hint("Leave UNLOGGED out; or use TEMP for data that need not last.")
+            .raise();
     }
     // SAFETY: PostgreSQL hands over the new file's identity and room for both answers.
     unsafe {
@@ -43,10 +37,7 @@ pub unsafe extern "C-unwind" fn nontransactional_truncate(rel: pg_sys::Relation)
 
 /// `relation_copy_data`: SET TABLESPACE copies the blocks, the storage id with them.
 #[pg_guard]
-pub unsafe extern "C-unwind" fn copy_data(
-    rel: pg_sys::Relation,
-    new_node: *const pg_sys::RelFileNode,
-) {
+pub unsafe extern "C-unwind" fn copy_data(rel: pg_sys::Relation, new_node: *const pg_sys::RelFileNode) {
     // SAFETY: as heapam does: the new file is made, filled block by block, and the old one dropped at commit.
     unsafe {
         let persistence = (*(*rel).rd_rel).relpersistence;
@@ -72,10 +63,7 @@ pub unsafe extern "C-unwind" fn vacuum(
 
 /// `relation_size`
 #[pg_guard]
-pub unsafe extern "C-unwind" fn relation_size(
-    rel: pg_sys::Relation,
-    fork: pg_sys::ForkNumber::Type,
-) -> u64 {
+pub unsafe extern "C-unwind" fn relation_size(rel: pg_sys::Relation, fork: pg_sys::ForkNumber::Type) -> u64 {
     // SAFETY: an open relation's storage manager may be asked for the size of its forks.
     unsafe {
         let smgr = pg_sys::RelationGetSmgr(rel);
@@ -97,8 +85,7 @@ pub unsafe extern "C-unwind" fn needs_toast_table(rel: pg_sys::Relation) -> bool
     // SAFETY: the descriptor of an open relation has `natts` attributes.
     unsafe {
         let descriptor = (*rel).rd_att;
-        let attributes =
-            std::slice::from_raw_parts((*descriptor).attrs.as_ptr(), (*descriptor).natts as usize);
+        let attributes = std::slice::from_raw_parts((*descriptor).attrs.as_ptr(), (*descriptor).natts as usize);
         attributes.iter().any(|attribute| {
             !attribute.attisdropped
                 && attribute.attlen == -1
@@ -151,20 +138,14 @@ pub unsafe extern "C-unwind" fn estimate_size(
         // is older than the lock on the table.
         *pages = if widths.is_null() { 0 } else { blocks };
         *all_visible = 0.0;
-        *tuples = if known > 0.0 {
-            known
-        } else {
-            count_estimate(rel, blocks)
-        };
+        *tuples = if known > 0.0 { known } else { count_estimate(rel, blocks) };
     }
 }
 
 /// Rows of the listed segments, plus a guess for a delta that no ANALYZE has seen.
 fn count_estimate(rel: pg_sys::Relation, blocks: u32) -> f64 {
     let state = TableState::of(rel);
-    let listed = crate::read::segments::with_latest_snapshot(|snapshot| {
-        list::visible(state.storage_id, snapshot)
-    });
+    let listed = crate::read::segments::with_latest_snapshot(|snapshot| list::visible(state.storage_id, snapshot));
     let in_segments: u64 = listed.iter().map(|entry| entry.row_count).sum();
     if in_segments > 0 {
         return in_segments as f64;

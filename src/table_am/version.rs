@@ -47,10 +47,7 @@ impl Values {
 /// `values` are those of a row of the table.
 pub unsafe fn encode(state: &TableState, values: &Values, row_id: u64) -> Vec<u8> {
     let placed = state.key.is_some();
-    let mut values = Values {
-        values: values.values.clone(),
-        nulls: values.nulls.clone(),
-    };
+    let mut values = Values { values: values.values.clone(), nulls: values.nulls.clone() };
     for (column, null) in state.table.columns.iter().zip(&mut values.nulls) {
         *null |= column.dropped || (placed && column.in_key);
     }
@@ -72,9 +69,7 @@ pub unsafe fn encode(state: &TableState, values: &Values, row_id: u64) -> Vec<u8
         let attnum = index as u16 + 1;
         match (values.nulls.get(index), values.values.get(index)) {
             // SAFETY: promised by the caller.
-            (Some(false), Some(value)) => unsafe {
-                row::set_cell(&mut builder, attnum, column, *value)
-            },
+            (Some(false), Some(value)) => unsafe { row::set_cell(&mut builder, attnum, column, *value) },
             _ => builder.set_null(attnum),
         }
     }
@@ -106,9 +101,7 @@ pub fn delete_moved_out(state: &TableState, replaced: &[u8]) {
         }
         match version.cell(index as u16 + 1) {
             // SAFETY: the image is one that the toaster wrote into a row of this table.
-            Ok(Cell::External(image)) if is_on_disk(image) => unsafe {
-                toast_delete(state.rel, image)
-            },
+            Ok(Cell::External(image)) if is_on_disk(image) => unsafe { toast_delete(state.rel, image) },
             Ok(_) => {}
             Err(error) => state.raise(&error),
         }
@@ -135,32 +128,15 @@ pub unsafe fn complete(
     unsafe {
         let table = (*slot).tts_tableOid;
         let mut values = Values::of_slot(slot);
-        let wanted = (1..=values.values.len() as u16)
-            .map(|attnum| unnamed.contains(&attnum))
-            .collect();
-        let mut old = Values {
-            values: values.values.clone(),
-            nulls: vec![true; values.nulls.len()],
-        };
+        let wanted = (1..=values.values.len() as u16).map(|attnum| unnamed.contains(&attnum)).collect();
+        let mut old = Values { values: values.values.clone(), nulls: vec![true; values.nulls.len()] };
         let descriptor = (*slot).tts_tupleDescriptor;
-        row::fill(
-            state,
-            key,
-            older,
-            &ColumnSet::Some(wanted),
-            descriptor,
-            &mut old.values,
-            &mut old.nulls,
-        );
+        row::fill(state, key, older, &ColumnSet::Some(wanted), descriptor, &mut old.values, &mut old.nulls);
         for attnum in unnamed {
             let index = usize::from(*attnum) - 1;
             (values.values[index], values.nulls[index]) = (old.values[index], old.nulls[index]);
         }
-        let tuple = pg_sys::heap_form_tuple(
-            descriptor,
-            values.values.as_mut_ptr(),
-            values.nulls.as_mut_ptr(),
-        );
+        let tuple = pg_sys::heap_form_tuple(descriptor, values.values.as_mut_ptr(), values.nulls.as_mut_ptr());
         pg_sys::ExecForceStoreHeapTuple(tuple, slot, false);
         pg_sys::ExecMaterializeSlot(slot);
         (*slot).tts_tableOid = table;
@@ -189,17 +165,8 @@ unsafe fn toast(state: &TableState, values: &mut Values) {
     // current memory context.
     unsafe {
         let descriptor = (*state.rel).rd_att;
-        let tuple = pg_sys::heap_form_tuple(
-            descriptor,
-            values.values.as_mut_ptr(),
-            values.nulls.as_mut_ptr(),
-        );
+        let tuple = pg_sys::heap_form_tuple(descriptor, values.values.as_mut_ptr(), values.nulls.as_mut_ptr());
         let toasted = toast_new_tuple(state.rel, tuple);
-        pg_sys::heap_deform_tuple(
-            toasted,
-            descriptor,
-            values.values.as_mut_ptr(),
-            values.nulls.as_mut_ptr(),
-        );
+        pg_sys::heap_deform_tuple(toasted, descriptor, values.values.as_mut_ptr(), values.nulls.as_mut_ptr());
     }
 }

@@ -20,12 +20,7 @@ pub struct TypeError {
 impl TypeError {
     /// An error without detail and hint.
     pub fn new(sqlstate: &'static str, message: impl Into<String>) -> Self {
-        Self {
-            sqlstate,
-            message: message.into(),
-            detail: None,
-            hint: None,
-        }
+        Self { sqlstate, message: message.into(), detail: None, hint: None }
     }
 
     /// Adds the DETAIL.

@@ -20,16 +20,12 @@ impl<'a> Inet<'a> {
     /// Reads the bytes after the varlena header.
     pub(super) fn parse(bytes: &'a [u8]) -> Result<Self, TypeError> {
         match bytes {
-            [family @ FAMILY_V4, bits @ 0..=32, address @ ..] if address.len() == 4 => Ok(Self {
-                family: *family,
-                bits: *bits,
-                address,
-            }),
-            [family @ FAMILY_V6, bits @ 0..=128, address @ ..] if address.len() == 16 => Ok(Self {
-                family: *family,
-                bits: *bits,
-                address,
-            }),
+            [family @ FAMILY_V4, bits @ 0..=32, address @ ..] if address.len() == 4 => {
+                Ok(Self { family: *family, bits: *bits, address })
+            }
+            [family @ FAMILY_V6, bits @ 0..=128, address @ ..] if address.len() == 16 => {
+                Ok(Self { family: *family, bits: *bits, address })
+            }
             _ => Err(TypeError::new("XX001", "damaged inet value")),
         }
     }
@@ -41,12 +37,9 @@ impl<'a> Inet<'a> {
     /// Appends Cassandra's `inet`: the 4 or 16 bytes of the address.
     pub(super) fn serialize(&self, out: &mut Vec<u8>) -> Result<(), TypeError> {
         if !self.is_host() {
-            return Err(TypeError::new(
-                "22023",
-                "an inet value with a netmask cannot be part of a partition key",
-            )
-            .detail("Cassandra's inet is one host's address, so a network has no token.")
-            .hint("Use host addresses, for example host(value)::inet."));
+            return Err(TypeError::new("22023", "an inet value with a netmask cannot be part of a partition key")
+                .detail("Cassandra's inet is one host's address, so a network has no token.")
+                .hint("Use host addresses, for example host(value)::inet."));
         }
         out.extend_from_slice(self.address);
         Ok(())
@@ -87,23 +80,14 @@ pub(super) fn decode_key(reader: &mut KeyReader<'_>, order: Order) -> Result<Vec
         let network = reader.take_fixed::<LENGTH>(order)?;
         let [bits] = reader.take_fixed::<1>(order)?;
         let is_host = usize::from(bits) == LENGTH * 8;
-        let address = if is_host {
-            network
-        } else {
-            reader.take_fixed::<LENGTH>(order)?
-        };
+        let address = if is_host { network } else { reader.take_fixed::<LENGTH>(order)? };
         Ok([&[family, bits], address.as_slice()].concat())
     }
     let [family] = reader.take_fixed::<1>(order)?;
     let bytes = match family {
         FAMILY_V4 => rest::<4>(reader, order, family)?,
         FAMILY_V6 => rest::<16>(reader, order, family)?,
-        _ => {
-            return Err(TypeError::new(
-                "XX001",
-                "bad address family of an inet value in a key",
-            ))
-        }
+        _ => return Err(TypeError::new("XX001", "bad address family of an inet value in a key")),
     };
     Inet::parse(&bytes)?;
     Ok(bytes)

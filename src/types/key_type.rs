@@ -96,9 +96,7 @@ impl KeyType {
         if base == type_oid {
             return None;
         }
-        Self::built_in(base)
-            .or_else(|| own_type(base))
-            .map(|key_type| (key_type, typmod))
+        Self::built_in(base).or_else(|| own_type(base)).map(|key_type| (key_type, typmod))
     }
 
     fn built_in(type_oid: Oid) -> Option<Self> {
@@ -138,12 +136,7 @@ impl KeyType {
     ///
     /// # Safety
     /// `datum` is a live, non-null value of this type.
-    pub unsafe fn serialize(
-        self,
-        datum: Datum,
-        typmod: i32,
-        out: &mut Vec<u8>,
-    ) -> Result<(), TypeError> {
+    pub unsafe fn serialize(self, datum: Datum, typmod: i32, out: &mut Vec<u8>) -> Result<(), TypeError> {
         match self {
             Self::Boolean => out.push(u8::from(bits(datum) & 0xff != 0)),
             Self::TinyInt => out.push(bits(datum) as u8),
@@ -153,25 +146,15 @@ impl KeyType {
             // PostgreSQL has one NaN; Java writes it without sign and payload.
             Self::Real => {
                 let value = float4(datum);
-                let value = if value.is_nan() {
-                    f32::NAN.abs()
-                } else {
-                    value
-                };
+                let value = if value.is_nan() { f32::NAN.abs() } else { value };
                 out.extend_from_slice(&value.to_be_bytes());
             }
             Self::Double => {
                 let value = float8(datum);
-                let value = if value.is_nan() {
-                    f64::NAN.abs()
-                } else {
-                    value
-                };
+                let value = if value.is_nan() { f64::NAN.abs() } else { value };
                 out.extend_from_slice(&value.to_be_bytes());
             }
-            Self::Timestamp | Self::TimestampTz => {
-                out.extend_from_slice(&unix_milliseconds(datum)?.to_be_bytes())
-            }
+            Self::Timestamp | Self::TimestampTz => out.extend_from_slice(&unix_milliseconds(datum)?.to_be_bytes()),
             Self::Date => out.extend_from_slice(&cassandra_date(datum)?.to_be_bytes()),
             Self::Time => out.extend_from_slice(&nanoseconds(datum)?.to_be_bytes()),
             // SAFETY: the caller vouches for the value's type, which is passed by reference with 16 bytes.
@@ -181,9 +164,7 @@ impl KeyType {
                 let bytes = unsafe { Varlena::new(datum) };
                 match self {
                     Self::Text => out.extend_from_slice(&to_utf8(&bytes)),
-                    Self::Numeric => {
-                        Numeric::parse(&bytes)?.serialize(declared_scale(typmod), out)?
-                    }
+                    Self::Numeric => Numeric::parse(&bytes)?.serialize(declared_scale(typmod), out)?,
                     Self::Inet => Inet::parse(&bytes)?.serialize(out)?,
                     _ => out.extend_from_slice(&bytes),
                 }
@@ -208,17 +189,13 @@ impl KeyType {
             Self::Date => return cassandra_date(datum).map(drop),
             Self::Time => return nanoseconds(datum).map(drop),
             // SAFETY: the caller vouches for the value.
-            Self::Numeric | Self::Inet => {
-                return unsafe { self.serialize(datum, -1, &mut Vec::new()) }
-            }
+            Self::Numeric | Self::Inet => return unsafe { self.serialize(datum, -1, &mut Vec::new()) },
             _ => false,
         };
         if negative_zero {
-            return Err(
-                TypeError::new("22023", "-0.0 cannot be part of a partition key")
-                    .detail("It equals 0.0 but has another token, so that it would not be found.")
-                    .hint("Store 0.0 instead, for example by adding 0.0 to the value."),
-            );
+            return Err(TypeError::new("22023", "-0.0 cannot be part of a partition key")
+                .detail("It equals 0.0 but has another token, so that it would not be found.")
+                .hint("Store 0.0 instead, for example by adding 0.0 to the value."));
         }
         Ok(())
     }
@@ -227,12 +204,7 @@ impl KeyType {
     ///
     /// # Safety
     /// `datum` is a live, non-null value of this type.
-    pub unsafe fn encode_key(
-        self,
-        datum: Datum,
-        order: Order,
-        out: &mut Vec<u8>,
-    ) -> Result<(), TypeError> {
+    pub unsafe fn encode_key(self, datum: Datum, order: Order, out: &mut Vec<u8>) -> Result<(), TypeError> {
         match self {
             Self::Boolean => key::put_bool(out, bits(datum) & 0xff != 0, order),
             Self::TinyInt => key::put_i8(out, bits(datum) as i8, order),
@@ -252,9 +224,7 @@ impl KeyType {
                 let bytes = unsafe { Varlena::new(datum) };
                 match self {
                     Self::VarInt => key::put_varint(out, &bytes, order),
-                    Self::Numeric => {
-                        key::put_decimal(out, Numeric::parse(&bytes)?.as_decimal(), order)
-                    }
+                    Self::Numeric => key::put_decimal(out, Numeric::parse(&bytes)?.as_decimal(), order),
                     Self::Inet => Inet::parse(&bytes)?.encode_key(order, out),
                     _ => key::put_bytes(out, &bytes, order),
                 }
@@ -273,9 +243,7 @@ impl KeyType {
             Self::TinyInt => Datum::from(reader.take_i8(order)?),
             Self::SmallInt => Datum::from(reader.take_i16(order)?),
             Self::Int | Self::Date => Datum::from(reader.take_i32(order)?),
-            Self::BigInt | Self::Timestamp | Self::TimestampTz | Self::Time => {
-                Datum::from(reader.take_i64(order)?)
-            }
+            Self::BigInt | Self::Timestamp | Self::TimestampTz | Self::Time => Datum::from(reader.take_i64(order)?),
             Self::Real => Datum::from(reader.take_f32(order)?.to_bits()),
             Self::Double => Datum::from(reader.take_f64(order)?.to_bits()),
             Self::Uuid => make_fixed(&reader.take_fixed::<16>(order)?),
@@ -283,12 +251,7 @@ impl KeyType {
             Self::Text | Self::Bytea => make_varlena(&reader.take_bytes(order)?),
             Self::VarInt => make_varlena(&reader.take_varint(order)?),
             Self::Inet => make_varlena(&inet::decode_key(reader, order)?),
-            Self::Numeric => {
-                return Err(TypeError::new(
-                    "XX000",
-                    "a numeric cannot be read from a key",
-                ))
-            }
+            Self::Numeric => return Err(TypeError::new("XX000", "a numeric cannot be read from a key")),
         })
     }
 
@@ -312,11 +275,8 @@ impl KeyType {
 }
 
 fn no_infinity(what: &str) -> TypeError {
-    TypeError::new(
-        "22008",
-        format!("an infinite {what} cannot be part of a partition key"),
-    )
-    .detail("Cassandra has no such value, so it has no token.")
+    TypeError::new("22008", format!("an infinite {what} cannot be part of a partition key"))
+        .detail("Cassandra has no such value, so it has no token.")
 }
 
 /// Milliseconds since 1970, rounded down.
@@ -341,9 +301,7 @@ fn cassandra_date(datum: Datum) -> Result<u32, TypeError> {
 fn nanoseconds(datum: Datum) -> Result<i64, TypeError> {
     match bits(datum) as i64 {
         microseconds @ 0..DAY_MICROSECONDS => Ok(microseconds * 1000),
-        _ => Err(
-            TypeError::new("22008", "time 24:00:00 cannot be part of a partition key")
-                .detail("Cassandra's time ends before midnight, so it has no token."),
-        ),
+        _ => Err(TypeError::new("22008", "time 24:00:00 cannot be part of a partition key")
+            .detail("Cassandra's time ends before midnight, so it has no token.")),
     }
 }

@@ -31,12 +31,7 @@ pub(super) enum Numeric {
     NegativeInfinity,
     PositiveInfinity,
     NaN,
-    Finite {
-        negative: bool,
-        weight: i32,
-        display_scale: i32,
-        digits: Vec<u16>,
-    },
+    Finite { negative: bool, weight: i32, display_scale: i32, digits: Vec<u16> },
 }
 
 impl Numeric {
@@ -59,16 +54,8 @@ impl Numeric {
             }
             SIGN_SHORT => {
                 let low = i32::from(header & SHORT_WEIGHT_MASK);
-                let weight = if header & SHORT_WEIGHT_SIGN != 0 {
-                    low - 64
-                } else {
-                    low
-                };
-                (
-                    header & SHORT_NEGATIVE != 0,
-                    weight,
-                    (header & SHORT_SCALE_MASK) >> SHORT_SCALE_SHIFT,
-                )
+                let weight = if header & SHORT_WEIGHT_SIGN != 0 { low - 64 } else { low };
+                (header & SHORT_NEGATIVE != 0, weight, (header & SHORT_SCALE_MASK) >> SHORT_SCALE_SHIFT)
             }
             sign => {
                 let weight = i32::from(words.next().ok_or_else(damaged)? as i16);
@@ -79,12 +66,7 @@ impl Numeric {
         if digits.iter().any(|digit| *digit > 9999) {
             return Err(damaged());
         }
-        Ok(Self::Finite {
-            negative,
-            weight,
-            display_scale: display_scale.into(),
-            digits,
-        })
+        Ok(Self::Finite { negative, weight, display_scale: display_scale.into(), digits })
     }
 
     /// As the key encoding takes it.
@@ -93,41 +75,23 @@ impl Numeric {
             Self::NegativeInfinity => Decimal::NegativeInfinity,
             Self::PositiveInfinity => Decimal::PositiveInfinity,
             Self::NaN => Decimal::NaN,
-            Self::Finite {
-                negative,
-                weight,
-                digits,
-                ..
-            } => Decimal::Finite {
-                negative: *negative,
-                weight: *weight,
-                digits,
-            },
+            Self::Finite { negative, weight, digits, .. } => {
+                Decimal::Finite { negative: *negative, weight: *weight, digits }
+            }
         }
     }
 
     /// The unscaled integer and power of ten of the value, without trailing zeros; `None` if not finite.
     fn unscaled(&self) -> Option<(Integer, i32)> {
-        let Self::Finite {
-            negative,
-            weight,
-            digits,
-            ..
-        } = self
-        else {
+        let Self::Finite { negative, weight, digits, .. } = self else {
             return None;
         };
-        let end = digits
-            .iter()
-            .rposition(|digit| *digit != 0)
-            .map_or(0, |last| last + 1);
+        let end = digits.iter().rposition(|digit| *digit != 0).map_or(0, |last| last + 1);
         let digits = digits.get(..end).unwrap_or_default();
         let Some((last, leading)) = digits.split_last() else {
             return Some((Integer::zero(), 0));
         };
-        let zeros = (1..DIGIT_DECIMALS as u32)
-            .take_while(|zeros| last % 10u16.pow(*zeros) == 0)
-            .count() as u32;
+        let zeros = (1..DIGIT_DECIMALS as u32).take_while(|zeros| last % 10u16.pow(*zeros) == 0).count() as u32;
         let mut unscaled = Integer::zero();
         for digit in leading {
             unscaled.multiply_add(10_000, u32::from(*digit));
@@ -151,26 +115,14 @@ impl Numeric {
     /// Appends Cassandra's `decimal`: a 4-byte scale and the unscaled number in two's complement.
     ///
     /// The scale is `declared_scale`, if every digit of the value fits it, else the value's own display scale.
-    pub(super) fn serialize(
-        &self,
-        declared_scale: Option<i32>,
-        out: &mut Vec<u8>,
-    ) -> Result<(), TypeError> {
-        let (Self::Finite { display_scale, .. }, Some((mut unscaled, exponent))) =
-            (self, self.unscaled())
-        else {
-            return Err(TypeError::new(
-                "22023",
-                "NaN and infinity cannot be part of a partition key",
-            )
-            .detail("Cassandra's decimal has no such values, so they have no token."));
+    pub(super) fn serialize(&self, declared_scale: Option<i32>, out: &mut Vec<u8>) -> Result<(), TypeError> {
+        let (Self::Finite { display_scale, .. }, Some((mut unscaled, exponent))) = (self, self.unscaled()) else {
+            return Err(TypeError::new("22023", "NaN and infinity cannot be part of a partition key")
+                .detail("Cassandra's decimal has no such values, so they have no token."));
         };
         let zero = unscaled == Integer::zero();
         let fits = |scale: &i32| zero || exponent + scale >= 0;
-        let scale = declared_scale
-            .filter(fits)
-            .or(Some(*display_scale).filter(fits))
-            .unwrap_or(-exponent);
+        let scale = declared_scale.filter(fits).or(Some(*display_scale).filter(fits)).unwrap_or(-exponent);
         unscaled.multiply_power_of_ten(u32::try_from(exponent + scale).unwrap_or_default());
         out.extend_from_slice(&scale.to_be_bytes());
         out.extend_from_slice(&unscaled.to_twos_complement());

@@ -18,12 +18,7 @@ thread_local! {
 
 /// The key type of an own type; `None` for every other type, also of the same name.
 pub(super) fn own_type(oid: pg_sys::Oid) -> Option<KeyType> {
-    let known = KNOWN.with_borrow(|known| {
-        known
-            .iter()
-            .find(|(known, _)| *known == oid)
-            .map(|(_, own)| *own)
-    });
+    let known = KNOWN.with_borrow(|known| known.iter().find(|(known, _)| *known == oid).map(|(_, own)| *own));
     if known.is_some() {
         return known;
     }
@@ -55,8 +50,7 @@ unsafe extern "C-unwind" fn forget(_argument: pg_sys::Datum, _cache: c_int, _has
 fn by_name(oid: pg_sys::Oid) -> Option<KeyType> {
     // SAFETY: a tuple of this cache is a pg_type row, and is not used after its release.
     unsafe {
-        let tuple =
-            pg_sys::SearchSysCache1(pg_sys::SysCacheIdentifier::TYPEOID as c_int, oid.into());
+        let tuple = pg_sys::SearchSysCache1(pg_sys::SysCacheIdentifier::TYPEOID as c_int, oid.into());
         if tuple.is_null() {
             return None;
         }
@@ -77,7 +71,6 @@ fn is_member(oid: pg_sys::Oid) -> bool {
     // SAFETY: both look-ups only read catalogs.
     unsafe {
         let extension = pg_sys::get_extension_oid(EXTENSION.as_ptr(), true);
-        extension != pg_sys::InvalidOid
-            && pg_sys::getExtensionOfObject(pg_sys::TypeRelationId, oid) == extension
+        extension != pg_sys::InvalidOid && pg_sys::getExtensionOfObject(pg_sys::TypeRelationId, oid) == extension
     }
 }

@@ -15,9 +15,7 @@ thread_local! {
 pub(super) fn to_utf8(text: &[u8]) -> Cow<'_, [u8]> {
     const UTF8: i32 = pg_sys::pg_enc::PG_UTF8 as i32;
     // SAFETY: the function reads a setting.
-    let is_utf8 = IS_UTF8
-        .get()
-        .unwrap_or_else(|| unsafe { pg_sys::GetDatabaseEncoding() } == UTF8);
+    let is_utf8 = IS_UTF8.get().unwrap_or_else(|| unsafe { pg_sys::GetDatabaseEncoding() } == UTF8);
     IS_UTF8.set(Some(is_utf8));
     if is_utf8 || text.is_ascii() {
         return Cow::Borrowed(text);

@@ -15,38 +15,25 @@ fn version_1(uuid: Uuid) -> Uuid {
     if uuid.get(6).is_some_and(|byte| byte >> 4 == 1) {
         return uuid;
     }
-    Report::new(
-        "22P02",
-        format!("invalid input syntax for type timeuuid: \"{uuid}\""),
-    )
-    .detail("A timeuuid is a UUID of version 1, which holds a time.")
-    .hint("Use type uuid for other UUIDs.")
-    .raise()
+    Report::new("22P02", format!("invalid input syntax for type timeuuid: \"{uuid}\""))
+        .detail("A timeuuid is a UUID of version 1, which holds a time.")
+        .hint("Use type uuid for other UUIDs.")
+        .raise()
 }
 
 #[pg_extern(sql = false)]
 fn timeuuid_in(text: &CStr) -> Uuid {
     // SAFETY: uuid_in takes one C string, and gives a uuid or raises an error.
-    let uuid = unsafe {
-        direct_function_call::<Uuid>(pg_sys::uuid_in, &[Some(Datum::from(text.as_ptr()))])
-    };
-    uuid.map_or_else(
-        || Report::new("XX000", "uuid_in gave no value").raise(),
-        version_1,
-    )
+    let uuid = unsafe { direct_function_call::<Uuid>(pg_sys::uuid_in, &[Some(Datum::from(text.as_ptr()))]) };
+    uuid.map_or_else(|| Report::new("XX000", "uuid_in gave no value").raise(), version_1)
 }
 
 #[pg_extern(sql = false)]
 fn timeuuid_recv(fcinfo: FunctionCallInfo) -> Uuid {
     // SAFETY: PostgreSQL calls a receive function with the message's StringInfo as first argument, which
     // is what uuid_recv takes.
-    let uuid = unsafe {
-        direct_function_call::<Uuid>(pg_sys::uuid_recv, &[Some(pg_getarg_datum_raw(fcinfo, 0))])
-    };
-    uuid.map_or_else(
-        || Report::new("XX000", "uuid_recv gave no value").raise(),
-        version_1,
-    )
+    let uuid = unsafe { direct_function_call::<Uuid>(pg_sys::uuid_recv, &[Some(pg_getarg_datum_raw(fcinfo, 0))]) };
+    uuid.map_or_else(|| Report::new("XX000", "uuid_recv gave no value").raise(), version_1)
 }
 
 #[pg_extern(sql = false)]

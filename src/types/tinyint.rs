@@ -8,12 +8,9 @@ use pgrx::pg_extern;
 use crate::error::Report;
 
 fn out_of_range(value: impl std::fmt::Display) -> ! {
-    Report::new(
-        "22003",
-        format!("value \"{value}\" is out of range for type tinyint"),
-    )
-    .detail("A tinyint is an integer from -128 to 127.")
-    .raise()
+    Report::new("22003", format!("value \"{value}\" is out of range for type tinyint"))
+        .detail("A tinyint is an integer from -128 to 127.")
+        .raise()
 }
 
 #[pg_extern(sql = false)]
@@ -23,14 +20,8 @@ fn tinyint_in(text: &CStr) -> i8 {
     match digits.parse::<i8>() {
         Ok(value) => value,
         Err(error) => match error.kind() {
-            std::num::IntErrorKind::PosOverflow | std::num::IntErrorKind::NegOverflow => {
-                out_of_range(digits)
-            }
-            _ => Report::new(
-                "22P02",
-                format!("invalid input syntax for type tinyint: \"{text}\""),
-            )
-            .raise(),
+            std::num::IntErrorKind::PosOverflow | std::num::IntErrorKind::NegOverflow => out_of_range(digits),
+            _ => Report::new("22P02", format!("invalid input syntax for type tinyint: \"{text}\"")).raise(),
         },
     }
 }

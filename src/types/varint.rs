@@ -33,13 +33,7 @@ fn varint_in(text: &CStr) -> Vec<u8> {
         too_long();
     }
     Integer::from_decimal(digits)
-        .unwrap_or_else(|| {
-            Report::new(
-                "22P02",
-                format!("invalid input syntax for type varint: \"{text}\""),
-            )
-            .raise()
-        })
+        .unwrap_or_else(|| Report::new("22P02", format!("invalid input syntax for type varint: \"{text}\"")).raise())
         .to_twos_complement()
 }
 
@@ -52,9 +46,7 @@ fn varint_out(value: &[u8]) -> CString {
 fn varint_recv(fcinfo: FunctionCallInfo) -> Vec<u8> {
     // SAFETY: PostgreSQL calls a receive function with the message's StringInfo as first argument, which
     // is what bytearecv takes.
-    let bytes = unsafe {
-        direct_function_call::<Vec<u8>>(pg_sys::bytearecv, &[Some(pg_getarg_datum_raw(fcinfo, 0))])
-    };
+    let bytes = unsafe { direct_function_call::<Vec<u8>>(pg_sys::bytearecv, &[Some(pg_getarg_datum_raw(fcinfo, 0))]) };
     let bytes = bytes.unwrap_or_default();
     if bytes.is_empty() {
         Report::new("22P03", "invalid binary representation of type varint")
@@ -90,29 +82,21 @@ fn varint_from_numeric(fcinfo: FunctionCallInfo) -> Vec<u8> {
     let rounded = unsafe {
         direct_function_call::<Datum>(
             pg_sys::numeric_round,
-            &[
-                Some(pg_getarg_datum_raw(fcinfo, 0)),
-                Some(Datum::from(0i32)),
-            ],
+            &[Some(pg_getarg_datum_raw(fcinfo, 0)), Some(Datum::from(0i32))],
         )
     };
     let Some(rounded) = rounded else { not_finite() };
     // SAFETY: the value is the numeric just made.
     let bytes = unsafe { Varlena::new(rounded) };
     match Numeric::parse(&bytes) {
-        Ok(numeric) => numeric
-            .to_integer()
-            .unwrap_or_else(|| not_finite())
-            .to_twos_complement(),
+        Ok(numeric) => numeric.to_integer().unwrap_or_else(|| not_finite()).to_twos_complement(),
         Err(error) => error.report().raise(),
     }
 }
 
 #[pg_extern(sql = false)]
 fn varint_to_int8(value: &[u8]) -> i64 {
-    Integer::from_twos_complement(value)
-        .to_i64()
-        .unwrap_or_else(|| Report::new("22003", "bigint out of range").raise())
+    Integer::from_twos_complement(value).to_i64().unwrap_or_else(|| Report::new("22003", "bigint out of range").raise())
 }
 
 #[pg_extern(sql = false)]

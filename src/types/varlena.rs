@@ -17,25 +17,12 @@ impl Varlena<'_> {
         let original = datum.cast_mut_ptr::<pg_sys::varlena>();
         // SAFETY: the caller vouches for the value; a copy made by detoasting is freed in `drop` only.
         unsafe {
-            let plain = pgrx::varatt_is_4b_u(original)
-                || (pgrx::varatt_is_1b(original) && !pgrx::varatt_is_1b_e(original));
-            let value = if plain {
-                original
-            } else {
-                pg_sys::pg_detoast_datum_packed(original)
-            };
-            let bytes = std::slice::from_raw_parts(
-                pgrx::vardata_any(value).cast::<u8>(),
-                pgrx::varsize_any_exhdr(value),
-            );
-            Self {
-                bytes,
-                copy: if value == original {
-                    std::ptr::null_mut()
-                } else {
-                    value
-                },
-            }
+            let plain =
+                pgrx::varatt_is_4b_u(original) || (pgrx::varatt_is_1b(original) && !pgrx::varatt_is_1b_e(original));
+            let value = if plain { original } else { pg_sys::pg_detoast_datum_packed(original) };
+            let bytes =
+                std::slice::from_raw_parts(pgrx::vardata_any(value).cast::<u8>(), pgrx::varsize_any_exhdr(value));
+            Self { bytes, copy: if value == original { std::ptr::null_mut() } else { value } }
         }
     }
 }

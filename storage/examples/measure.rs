@@ -2,9 +2,7 @@
 
 use cass_storage::merge::{Cursor, Direction, Merge};
 use cass_storage::row::{RowBuilder, RowHeader, RowKind, RowView};
-use cass_storage::segment::{
-    Column, ColumnClass, MemoryRun, PageSource, SegmentReader, SegmentWriter, WriterOptions,
-};
+use cass_storage::segment::{Column, ColumnClass, MemoryRun, PageSource, SegmentReader, SegmentWriter, WriterOptions};
 use cass_storage::{page::Page, Result};
 use std::hint::black_box;
 use std::ops::Bound;
@@ -16,11 +14,7 @@ struct Instant(Duration);
 impl Instant {
     fn now() -> Self {
         let text = std::fs::read_to_string("/proc/self/schedstat").unwrap_or_default();
-        let nanoseconds = text
-            .split(' ')
-            .next()
-            .and_then(|n| n.parse().ok())
-            .unwrap_or(0);
+        let nanoseconds = text.split(' ').next().and_then(|n| n.parse().ok()).unwrap_or(0);
         Instant(Duration::from_nanos(nanoseconds))
     }
 
@@ -51,22 +45,11 @@ fn prefix(partition: u64) -> Vec<u8> {
 }
 
 fn main() -> Result<()> {
-    let partitions: u64 = std::env::args()
-        .nth(1)
-        .and_then(|n| n.parse().ok())
-        .unwrap_or(10_000);
+    let partitions: u64 = std::env::args().nth(1).and_then(|n| n.parse().ok()).unwrap_or(10_000);
     let mut prefixes: Vec<_> = (0..partitions).map(prefix).collect();
     prefixes.sort();
-    let columns = vec![
-        Column {
-            attnum: 4,
-            class: ColumnClass::Float8,
-        },
-        Column {
-            attnum: 5,
-            class: ColumnClass::Bytes,
-        },
-    ];
+    let columns =
+        vec![Column { attnum: 4, class: ColumnClass::Float8 }, Column { attnum: 5, class: ColumnClass::Bytes }];
     let mut writer = SegmentWriter::new(MemoryRun::new(1, 1), WriterOptions::new(1, 1, columns));
     let mut row_id = 0;
     let mut random = 1u64;
@@ -83,21 +66,14 @@ fn main() -> Result<()> {
     for prefix in &prefixes {
         let mut walk = 2000i64;
         for n in 0..ROWS {
-            random = random
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1_442_695_040_888_963_407);
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             walk += (random >> 33) as i64 % 101 - 50;
             row_id += 1;
             row.reset(RowHeader { row_id, ..header });
             row.set_value(4, &(walk as f64 / 100.0).to_le_bytes());
-            row.set_value(
-                5,
-                [&b"ok"[..], b"warning", b"error"][(random >> 60) as usize % 3],
-            );
+            row.set_value(5, [&b"ok"[..], b"warning", b"error"][(random >> 60) as usize % 3]);
             let mut key = prefix.clone();
-            key.extend_from_slice(
-                &(!(1u64 << 63 | (780_000_000_000_000 - n * 600_000_000))).to_be_bytes(),
-            );
+            key.extend_from_slice(&(!(1u64 << 63 | (780_000_000_000_000 - n * 600_000_000))).to_be_bytes());
             writer.push(&key, prefix.len(), &row)?;
         }
     }
@@ -126,25 +102,17 @@ fn main() -> Result<()> {
         read += 1;
         cursor.advance()?;
     }
-    println!(
-        "full scan, all columns: {} ns a row",
-        start.elapsed().as_nanos() as u64 / read
-    );
+    println!("full scan, all columns: {} ns a row", start.elapsed().as_nanos() as u64 / read);
 
     let start = Instant::now();
-    let mut merge = Merge::new(
-        vec![reader.cursor(Bound::Unbounded, Bound::Unbounded, Direction::Forward)?],
-        Direction::Forward,
-    );
+    let mut merge =
+        Merge::new(vec![reader.cursor(Bound::Unbounded, Bound::Unbounded, Direction::Forward)?], Direction::Forward);
     let mut read = 0;
     while let Some(cursor) = merge.next()? {
         black_box(cursor.key());
         read += 1;
     }
-    println!(
-        "merged scan of keys: {} ns a row",
-        start.elapsed().as_nanos() as u64 / read
-    );
+    println!("merged scan of keys: {} ns a row", start.elapsed().as_nanos() as u64 / read);
 
     for limit in [20, ROWS as usize] {
         let start = Instant::now();
@@ -152,20 +120,13 @@ fn main() -> Result<()> {
         for n in 0..tries {
             let prefix = &prefixes[n * 7919 % prefixes.len()];
             assert!(reader.may_contain(prefix)?);
-            let mut cursor = reader.cursor(
-                Bound::Included(prefix),
-                Bound::Unbounded,
-                Direction::Forward,
-            )?;
+            let mut cursor = reader.cursor(Bound::Included(prefix), Bound::Unbounded, Direction::Forward)?;
             for _ in 0..limit {
                 black_box((cursor.key(), cursor.cell(4)?, cursor.cell(5)?));
                 cursor.advance()?;
             }
         }
-        println!(
-            "first {limit} rows of a partition: {:.1} us",
-            start.elapsed().as_secs_f64() * 1e6 / tries as f64
-        );
+        println!("first {limit} rows of a partition: {:.1} us", start.elapsed().as_secs_f64() * 1e6 / tries as f64);
     }
     let start = Instant::now();
     let tries = 20_000;
@@ -173,9 +134,6 @@ fn main() -> Result<()> {
         let found = reader.find_row_id(n * 7919 % rows + 1)?;
         black_box(found.map(|cursor| cursor.header().row_id));
     }
-    println!(
-        "row by id: {:.1} us",
-        start.elapsed().as_secs_f64() * 1e6 / tries as f64
-    );
+    println!("row by id: {:.1} us", start.elapsed().as_secs_f64() * 1e6 / tries as f64);
     Ok(())
 }

@@ -65,19 +65,15 @@ impl<'a> ByteReader<'a> {
     }
 
     pub(crate) fn take(&mut self, len: usize) -> Result<&'a [u8]> {
-        let (head, tail) = self
-            .rest
-            .split_at_checked(len)
-            .ok_or_else(|| StorageError::damaged("data ends too early"))?;
+        let (head, tail) =
+            self.rest.split_at_checked(len).ok_or_else(|| StorageError::damaged("data ends too early"))?;
         self.rest = tail;
         Ok(head)
     }
 
     fn array<const N: usize>(&mut self) -> Result<[u8; N]> {
-        let (head, tail) = self
-            .rest
-            .split_first_chunk::<N>()
-            .ok_or_else(|| StorageError::damaged("data ends too early"))?;
+        let (head, tail) =
+            self.rest.split_first_chunk::<N>().ok_or_else(|| StorageError::damaged("data ends too early"))?;
         self.rest = tail;
         Ok(*head)
     }
@@ -156,14 +152,8 @@ mod tests {
 
     #[test]
     fn a_number_of_more_than_64_bits_is_damage() {
-        for bytes in [
-            &[0xff; 11][..],
-            &[0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x02],
-        ] {
-            assert!(matches!(
-                ByteReader::new(bytes).varint(),
-                Err(StorageError::Damaged { .. })
-            ));
+        for bytes in [&[0xff; 11][..], &[0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x02]] {
+            assert!(matches!(ByteReader::new(bytes).varint(), Err(StorageError::Damaged { .. })));
         }
     }
 }

@@ -89,18 +89,12 @@ pub fn choose_all(segments: &[SegmentInfo]) -> Vec<Vec<usize>> {
 /// Whether a merge of `chosen` may drop tombstones: no segment outside it that is older can hold a key they
 /// hide. A tombstone dropped while an older segment has its key would bring the row back.
 pub fn may_drop_tombstones(segments: &[SegmentInfo], chosen: &[usize]) -> bool {
-    segments
-        .iter()
-        .enumerate()
-        .filter(|(index, _)| !chosen.contains(index))
-        .all(|(_, outside)| {
-            chosen
-                .iter()
-                .filter_map(|index| segments.get(*index))
-                .all(|inside| {
-                    outside.sequence_low > inside.sequence_high || !outside.overlaps(inside)
-                })
-        })
+    segments.iter().enumerate().filter(|(index, _)| !chosen.contains(index)).all(|(_, outside)| {
+        chosen
+            .iter()
+            .filter_map(|index| segments.get(*index))
+            .all(|inside| outside.sequence_low > inside.sequence_high || !outside.overlaps(inside))
+    })
 }
 
 fn in_sequence(segments: &[SegmentInfo]) -> Vec<usize> {
@@ -128,11 +122,7 @@ mod tests {
     }
 
     fn sizes(megabytes: &[u64]) -> Vec<SegmentInfo> {
-        megabytes
-            .iter()
-            .zip(1..)
-            .map(|(size, sequence)| segment(sequence, *size))
-            .collect()
+        megabytes.iter().zip(1..).map(|(size, sequence)| segment(sequence, *size)).collect()
     }
 
     #[test]

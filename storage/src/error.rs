@@ -49,30 +49,18 @@ pub enum StorageError {
 impl StorageError {
     /// Damage in bytes whose page is not known here; see [`StorageError::on_page`].
     pub fn damaged(what: &'static str) -> Self {
-        StorageError::Damaged {
-            page_no: None,
-            what,
-        }
+        StorageError::Damaged { page_no: None, what }
     }
 
     /// Damage in page `page_no` of the run.
     pub(crate) fn damaged_at(page_no: u32, what: &'static str) -> Self {
-        StorageError::Damaged {
-            page_no: Some(page_no),
-            what,
-        }
+        StorageError::Damaged { page_no: Some(page_no), what }
     }
 
     /// Names the page in a damage report that does not name one yet.
     pub(crate) fn on_page(self, page_no: u32) -> Self {
         match self {
-            StorageError::Damaged {
-                page_no: None,
-                what,
-            } => StorageError::Damaged {
-                page_no: Some(page_no),
-                what,
-            },
+            StorageError::Damaged { page_no: None, what } => StorageError::Damaged { page_no: Some(page_no), what },
             other => other,
         }
     }

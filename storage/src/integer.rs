@@ -18,10 +18,7 @@ impl Integer {
     /// Zero.
     #[must_use]
     pub const fn zero() -> Self {
-        Self {
-            negative: false,
-            limbs: Vec::new(),
-        }
+        Self { negative: false, limbs: Vec::new() }
     }
 
     /// The same magnitude with this sign; zero has none.
@@ -43,9 +40,7 @@ impl Integer {
         }
         let mut integer = Self::zero();
         for group in digits.chunks(LIMB_DECIMALS) {
-            let value = group
-                .iter()
-                .fold(0, |value, digit| value * 10 + u32::from(digit - b'0'));
+            let value = group.iter().fold(0, |value, digit| value * 10 + u32::from(digit - b'0'));
             integer.multiply_add(10u32.pow(group.len() as u32), value);
         }
         Some(integer.with_sign(negative))
@@ -61,16 +56,9 @@ impl Integer {
         }
         let limbs = magnitude
             .rchunks(4)
-            .map(|chunk| {
-                chunk
-                    .iter()
-                    .fold(0u32, |limb, byte| limb << 8 | u32::from(*byte))
-            })
+            .map(|chunk| chunk.iter().fold(0u32, |limb, byte| limb << 8 | u32::from(*byte)))
             .collect();
-        let mut integer = Self {
-            negative: false,
-            limbs,
-        };
+        let mut integer = Self { negative: false, limbs };
         integer.trim();
         integer.with_sign(negative)
     }
@@ -188,8 +176,7 @@ mod tests {
     fn java_bytes(value: i128) -> Vec<u8> {
         let bytes = value.to_be_bytes();
         let sign = if value < 0 { 0xff } else { 0 };
-        let redundant =
-            |rest: &&[u8]| rest.len() > 1 && rest[0] == sign && (rest[1] ^ sign) & 0x80 == 0;
+        let redundant = |rest: &&[u8]| rest.len() > 1 && rest[0] == sign && (rest[1] ^ sign) & 0x80 == 0;
         let mut rest = &bytes[..];
         while redundant(&rest) {
             rest = &rest[1..];

@@ -39,16 +39,9 @@ pub struct Merge<C> {
 impl<C: Cursor> Merge<C> {
     /// Merges `cursors`, of which the first has the highest precedence. All of them read in `direction`.
     pub fn new(cursors: Vec<C>, direction: Direction) -> Self {
-        let mut heap = (0..cursors.len())
-            .filter(|index| cursors[*index].key().is_some())
-            .collect::<Vec<_>>();
+        let mut heap = (0..cursors.len()).filter(|index| cursors[*index].key().is_some()).collect::<Vec<_>>();
         heapify(&mut heap, |a, b| before(&cursors, direction, a, b));
-        Merge {
-            cursors,
-            heap,
-            direction,
-            shown: false,
-        }
+        Merge { cursors, heap, direction, shown: false }
     }
 
     /// The winner of the next key, or `None` at the end. The rows it wins over are passed over.
@@ -101,9 +94,7 @@ impl<C: Cursor> Merge<C> {
         if cursor.key().is_none() {
             self.heap.swap_remove(at);
         }
-        sift_down(&mut self.heap, at, |a, b| {
-            before(&self.cursors, self.direction, a, b)
-        });
+        sift_down(&mut self.heap, at, |a, b| before(&self.cursors, self.direction, a, b));
         Ok(())
     }
 }
@@ -111,11 +102,7 @@ impl<C: Cursor> Merge<C> {
 /// Whether cursor `a` comes before `b`: by key, of equal keys the one of higher precedence.
 fn before<C: Cursor>(cursors: &[C], direction: Direction, a: usize, b: usize) -> bool {
     let order = cursors[a].key().cmp(&cursors[b].key());
-    let order = if direction == Direction::Backward {
-        order.reverse()
-    } else {
-        order
-    };
+    let order = if direction == Direction::Backward { order.reverse() } else { order };
     order.then(a.cmp(&b)).is_lt()
 }
 
@@ -191,14 +178,7 @@ mod tests {
     }
 
     fn row(row_id: u64) -> RowBuilder {
-        RowBuilder::new(RowHeader {
-            kind: RowKind::Row,
-            row_id,
-            write_time: 0,
-            marker: true,
-            expiry: None,
-            natts: 0,
-        })
+        RowBuilder::new(RowHeader { kind: RowKind::Row, row_id, write_time: 0, marker: true, expiry: None, natts: 0 })
     }
 
     proptest! {

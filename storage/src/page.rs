@@ -83,12 +83,7 @@ pub fn empty() -> Box<Page> {
 ///
 /// # Errors
 /// `TooLarge` if `content` exceeds [`CONTENT_CAPACITY`].
-pub fn write(
-    page: &mut Page,
-    identity: &PageIdentity,
-    kind: PageKind,
-    content: &[u8],
-) -> Result<()> {
+pub fn write(page: &mut Page, identity: &PageIdentity, kind: PageKind, content: &[u8]) -> Result<()> {
     if content.len() > CONTENT_CAPACITY {
         return Err(too_large(content.len()));
     }
@@ -102,12 +97,7 @@ pub fn write(
 ///
 /// # Errors
 /// `TooLarge` if `content_len` exceeds [`CONTENT_CAPACITY`].
-pub fn seal(
-    page: &mut Page,
-    identity: &PageIdentity,
-    kind: PageKind,
-    content_len: usize,
-) -> Result<()> {
+pub fn seal(page: &mut Page, identity: &PageIdentity, kind: PageKind, content_len: usize) -> Result<()> {
     if content_len > CONTENT_CAPACITY {
         return Err(too_large(content_len));
     }
@@ -140,13 +130,9 @@ pub fn validate<'a>(page: &'a Page, identity: &PageIdentity) -> Result<(PageKind
         &identity.run_id.to_le_bytes()[..],
         &identity.page_no.to_le_bytes()[..],
     ];
-    let same = trailer[..8] == *expected[0]
-        && trailer[8..16] == *expected[1]
-        && trailer[16..20] == *expected[2];
+    let same = trailer[..8] == *expected[0] && trailer[8..16] == *expected[1] && trailer[16..20] == *expected[2];
     if !same {
-        return Err(damaged(
-            "the page is another one than expected, or was never written",
-        ));
+        return Err(damaged("the page is another one than expected, or was never written"));
     }
     if crc32c::crc32c(&page[CRC_FROM..CRC_AT]).to_le_bytes() != page[CRC_AT..] {
         return Err(damaged("checksum does not match"));
@@ -160,10 +146,7 @@ pub fn validate<'a>(page: &'a Page, identity: &PageIdentity) -> Result<(PageKind
 /// `Damaged` if kind or length make no sense.
 pub fn parse(page: &Page) -> Result<(PageKind, &[u8])> {
     let kind = PageKind::from_byte(page[KIND_AT])?;
-    let len = usize::from(u16::from_le_bytes([
-        page[CONTENT_LEN_AT],
-        page[CONTENT_LEN_AT + 1],
-    ]));
+    let len = usize::from(u16::from_le_bytes([page[CONTENT_LEN_AT], page[CONTENT_LEN_AT + 1]]));
     if len > CONTENT_CAPACITY {
         return Err(StorageError::damaged("page content is too long"));
     }
@@ -175,22 +158,14 @@ fn put(page: &mut Page, at: usize, bytes: &[u8]) {
 }
 
 fn too_large(size: usize) -> StorageError {
-    StorageError::TooLarge {
-        what: "page content",
-        size: size as u64,
-        limit: CONTENT_CAPACITY as u64,
-    }
+    StorageError::TooLarge { what: "page content", size: size as u64, limit: CONTENT_CAPACITY as u64 }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const IDENTITY: PageIdentity = PageIdentity {
-        storage_id: 0x1122_3344_5566_7788,
-        run_id: 7,
-        page_no: 3,
-    };
+    const IDENTITY: PageIdentity = PageIdentity { storage_id: 0x1122_3344_5566_7788, run_id: 7, page_no: 3 };
 
     fn sample() -> Box<Page> {
         let mut page = empty();
@@ -201,24 +176,15 @@ mod tests {
     #[test]
     fn a_page_gives_back_kind_and_content() {
         let page = sample();
-        assert_eq!(
-            validate(&page, &IDENTITY).unwrap(),
-            (PageKind::Leaf, &b"some content"[..])
-        );
+        assert_eq!(validate(&page, &IDENTITY).unwrap(), (PageKind::Leaf, &b"some content"[..]));
     }
 
     #[test]
     fn a_page_looks_like_a_page_of_postgresql() {
         let page = sample();
         let field = |at: usize| u16::from_le_bytes([page[at], page[at + 1]]);
-        assert_eq!(
-            [field(12), field(14), field(16), field(18)],
-            [24 + 12, 8160, 8160, 8192 | 4]
-        );
-        assert!(page[..12]
-            .iter()
-            .chain(&page[20..24])
-            .all(|byte| *byte == 0));
+        assert_eq!([field(12), field(14), field(16), field(18)], [24 + 12, 8160, 8160, 8192 | 4]);
+        assert!(page[..12].iter().chain(&page[20..24]).all(|byte| *byte == 0));
     }
 
     #[test]
@@ -226,11 +192,7 @@ mod tests {
         let mut page = sample();
         for bit in 0..PAGE_SIZE * 8 {
             page[bit / 8] ^= 1 << (bit % 8);
-            assert_eq!(
-                validate(&page, &IDENTITY).is_ok(),
-                bit / 8 < 10,
-                "bit {bit}"
-            );
+            assert_eq!(validate(&page, &IDENTITY).is_ok(), bit / 8 < 10, "bit {bit}");
             page[bit / 8] ^= 1 << (bit % 8);
         }
     }
@@ -239,26 +201,11 @@ mod tests {
     fn a_page_in_another_place_or_of_another_life_is_refused() {
         let page = sample();
         for other in [
-            PageIdentity {
-                storage_id: 1,
-                ..IDENTITY
-            },
-            PageIdentity {
-                run_id: 8,
-                ..IDENTITY
-            },
-            PageIdentity {
-                page_no: 4,
-                ..IDENTITY
-            },
+            PageIdentity { storage_id: 1, ..IDENTITY },
+            PageIdentity { run_id: 8, ..IDENTITY },
+            PageIdentity { page_no: 4, ..IDENTITY },
         ] {
-            assert!(matches!(
-                validate(&page, &other),
-                Err(StorageError::Damaged {
-                    page_no: Some(_),
-                    ..
-                })
-            ));
+            assert!(matches!(validate(&page, &other), Err(StorageError::Damaged { page_no: Some(_), .. })));
         }
         assert!(validate(&empty(), &IDENTITY).is_err());
     }
@@ -270,9 +217,6 @@ mod tests {
         write(&mut page, &IDENTITY, PageKind::Inner, &full).unwrap();
         assert_eq!(validate(&page, &IDENTITY).unwrap().1, &full[..]);
         let over = vec![0; CONTENT_CAPACITY + 1];
-        assert!(matches!(
-            write(&mut page, &IDENTITY, PageKind::Inner, &over),
-            Err(StorageError::TooLarge { .. })
-        ));
+        assert!(matches!(write(&mut page, &IDENTITY, PageKind::Inner, &over), Err(StorageError::TooLarge { .. })));
     }
 }

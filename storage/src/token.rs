@@ -30,17 +30,12 @@ fn finish(mut h: u64) -> u64 {
 }
 
 fn word(bytes: &[u8]) -> u64 {
-    bytes
-        .iter()
-        .rev()
-        .fold(0, |word, byte| word << 8 | u64::from(*byte))
+    bytes.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte))
 }
 
 /// XOR of up to eight tail bytes, each sign-extended to 64 bits before its shift.
 fn signed_tail(bytes: &[u8]) -> u64 {
-    bytes.iter().enumerate().fold(0, |tail, (i, byte)| {
-        tail ^ (i64::from(*byte as i8) as u64) << (8 * i)
-    })
+    bytes.iter().enumerate().fold(0, |tail, (i, byte)| tail ^ (i64::from(*byte as i8) as u64) << (8 * i))
 }
 
 /// The token of a serialised partition key.
@@ -57,17 +52,9 @@ pub fn token(serialized: &[u8]) -> i64 {
     for block in &mut blocks {
         let (low, high) = block.split_at(8);
         h1 ^= mix_k1(word(low));
-        h1 = h1
-            .rotate_left(27)
-            .wrapping_add(h2)
-            .wrapping_mul(5)
-            .wrapping_add(0x52dc_e729);
+        h1 = h1.rotate_left(27).wrapping_add(h2).wrapping_mul(5).wrapping_add(0x52dc_e729);
         h2 ^= mix_k2(word(high));
-        h2 = h2
-            .rotate_left(31)
-            .wrapping_add(h1)
-            .wrapping_mul(5)
-            .wrapping_add(0x3849_5ab5);
+        h2 = h2.rotate_left(31).wrapping_add(h1).wrapping_mul(5).wrapping_add(0x3849_5ab5);
     }
     let tail = blocks.remainder();
     let (low, high) = tail.split_at(tail.len().min(8));
@@ -109,10 +96,7 @@ impl PartitionKeyBuilder {
     #[must_use]
     pub fn with_buffer(components: usize, mut buffer: Vec<u8>) -> Self {
         buffer.clear();
-        Self {
-            composite: components > 1,
-            bytes: buffer,
-        }
+        Self { composite: components > 1, bytes: buffer }
     }
 
     /// Appends a component's serialised bytes. A key of more than [`MAX_PARTITION_KEY_BYTES`] is refused.
@@ -133,9 +117,7 @@ impl PartitionKeyBuilder {
             self.bytes.extend_from_slice(&[0, 0]);
             write(&mut self.bytes)?;
             let length = self.bytes.len().saturating_sub(start + 2);
-            if let (Ok(length), Some(place)) =
-                (u16::try_from(length), self.bytes.get_mut(start..start + 2))
-            {
+            if let (Ok(length), Some(place)) = (u16::try_from(length), self.bytes.get_mut(start..start + 2)) {
                 place.copy_from_slice(&length.to_be_bytes());
             }
             self.bytes.push(0);
@@ -184,10 +166,7 @@ mod tests {
     fn tokens_equal_those_in_cassandras_literature() {
         let uuid: u128 = 0x41d0_1b63_244e_435d_bd6d_5dc8_a0ad_db8c;
         assert_eq!(token(&uuid.to_be_bytes()), -2_767_158_835_560_740_559);
-        assert_eq!(
-            composite(&[&2000i32.to_be_bytes(), b"1"]),
-            -108_427_357_362_698_080
-        );
+        assert_eq!(composite(&[&2000i32.to_be_bytes(), b"1"]), -108_427_357_362_698_080);
         assert_eq!(token(b"best"), 8_664_726_657_035_972_693);
         assert_eq!(token(&1i32.to_be_bytes()), -4_069_959_284_402_364_209);
     }
@@ -214,15 +193,9 @@ mod tests {
     fn keys_longer_than_an_unsigned_short_are_refused() {
         let mut single = PartitionKeyBuilder::new(1);
         assert!(single.push(&vec![7; 65_535]).is_ok());
-        assert!(matches!(
-            single.push(b"x"),
-            Err(StorageError::TooLarge { .. })
-        ));
+        assert!(matches!(single.push(b"x"), Err(StorageError::TooLarge { .. })));
         let mut several = PartitionKeyBuilder::new(2);
         assert!(several.push(&vec![7; 65_530]).is_ok());
-        assert!(matches!(
-            several.push(b""),
-            Err(StorageError::TooLarge { size: 65_536, .. })
-        ));
+        assert!(matches!(several.push(b""), Err(StorageError::TooLarge { size: 65_536, .. })));
     }
 }

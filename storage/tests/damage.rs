@@ -47,9 +47,8 @@ fn damage() -> impl Strategy<Value = (usize, Damage)> {
 /// Changes the page's content and seals it again.
 fn apply(run: &mut MemoryRun, page_no: usize, damage: &Damage) {
     let page_no = page_no % run.pages().len();
-    let (mut kind, mut content) = page::parse(&run.pages()[page_no])
-        .map(|(kind, content)| (kind, content.to_vec()))
-        .unwrap();
+    let (mut kind, mut content) =
+        page::parse(&run.pages()[page_no]).map(|(kind, content)| (kind, content.to_vec())).unwrap();
     match damage {
         Damage::Byte(at, byte) if !content.is_empty() => {
             let at = at % content.len();
@@ -60,17 +59,11 @@ fn apply(run: &mut MemoryRun, page_no: usize, damage: &Damage) {
         Damage::Garbage(bytes) => content.clone_from(bytes),
         Damage::CopyOf(other) => {
             let other = &run.pages()[other % run.pages().len()];
-            (kind, content) = page::parse(other)
-                .map(|(kind, content)| (kind, content.to_vec()))
-                .unwrap();
+            (kind, content) = page::parse(other).map(|(kind, content)| (kind, content.to_vec())).unwrap();
         }
         Damage::Kind(index) => kind = KINDS[*index],
     }
-    let identity = PageIdentity {
-        storage_id: STORAGE_ID,
-        run_id: RUN_ID,
-        page_no: page_no as u32,
-    };
+    let identity = PageIdentity { storage_id: STORAGE_ID, run_id: RUN_ID, page_no: page_no as u32 };
     page::write(&mut run.pages_mut()[page_no], &identity, kind, &content).unwrap();
 }
 
@@ -161,15 +154,11 @@ fn a_flipped_bit_is_an_error_that_names_the_page() {
         damaged.pages_mut()[page_no][4000] ^= 1;
         let found = SegmentReader::open(damaged, page_count).and_then(|reader| {
             read_all(reader.cursor(Bound::Unbounded, Bound::Unbounded, Direction::Forward)?)?;
-            rows.keys()
-                .try_for_each(|key| reader.may_contain(&key[..PARTITION_LEN]).map(|_| ()))?;
+            rows.keys().try_for_each(|key| reader.may_contain(&key[..PARTITION_LEN]).map(|_| ()))?;
             reader.find_row_id(1).map(|_| ())
         });
         match found {
-            Err(StorageError::Damaged {
-                page_no: Some(named),
-                ..
-            }) => assert_eq!(named as usize, page_no),
+            Err(StorageError::Damaged { page_no: Some(named), .. }) => assert_eq!(named as usize, page_no),
             other => panic!("page {page_no}: {other:?}"),
         }
     }
@@ -183,8 +172,5 @@ fn a_run_that_is_too_short_or_of_another_version_is_refused() {
     }
     let mut newer = run.clone();
     apply(&mut newer, page_count as usize - 1, &Damage::Byte(0, 0xff));
-    assert!(matches!(
-        SegmentReader::open(newer, page_count),
-        Err(StorageError::Unsupported { .. })
-    ));
+    assert!(matches!(SegmentReader::open(newer, page_count), Err(StorageError::Unsupported { .. })));
 }

@@ -7,18 +7,14 @@ use cass_storage::merge::{Cursor, Direction};
 use cass_storage::page::{self, Page, PageKind, CONTENT_CAPACITY};
 use cass_storage::row::{RowBuilder, RowHeader, RowKind, RowView};
 use cass_storage::segment::{
-    Column, ColumnClass, MemoryRun, PageSource, SegmentReader, SegmentWriter, WriterOptions,
-    MAX_KEY_LEN,
+    Column, ColumnClass, MemoryRun, PageSource, SegmentReader, SegmentWriter, WriterOptions, MAX_KEY_LEN,
 };
 use common::*;
 use proptest::prelude::*;
 use std::ops::Bound;
 
 fn said_by(model: &Model) -> Vec<(Vec<u8>, Said)> {
-    model
-        .iter()
-        .map(|(key, row)| (key.clone(), said(row).unwrap()))
-        .collect()
+    model.iter().map(|(key, row)| (key.clone(), said(row).unwrap())).collect()
 }
 
 fn as_slice(bound: &Bound<Vec<u8>>) -> Bound<&[u8]> {
@@ -130,14 +126,7 @@ proptest! {
 
 fn simple(row_id: u64) -> RowBuilder {
     let kind = RowKind::Row;
-    RowBuilder::new(RowHeader {
-        kind,
-        row_id,
-        write_time: 5,
-        marker: true,
-        expiry: None,
-        natts: 1,
-    })
+    RowBuilder::new(RowHeader { kind, row_id, write_time: 5, marker: true, expiry: None, natts: 1 })
 }
 
 fn writer(class: ColumnClass) -> SegmentWriter<MemoryRun> {
@@ -149,16 +138,12 @@ fn writer(class: ColumnClass) -> SegmentWriter<MemoryRun> {
 fn the_filter_passes_few_partitions_that_are_not_there() {
     let mut writer = writer(ColumnClass::Int4);
     for n in 0..20_000u32 {
-        writer
-            .push(&n.to_be_bytes(), 4, &simple(u64::from(n) + 1))
-            .unwrap();
+        writer.push(&n.to_be_bytes(), 4, &simple(u64::from(n) + 1)).unwrap();
     }
     let (run, summary) = writer.finish().unwrap();
     let reader = SegmentReader::open(run, summary.page_count).unwrap();
     assert!((0..20_000u32).all(|n| reader.may_contain(&n.to_be_bytes()).unwrap()));
-    let passed = (20_000..120_000u32)
-        .filter(|n| reader.may_contain(&n.to_be_bytes()).unwrap())
-        .count();
+    let passed = (20_000..120_000u32).filter(|n| reader.may_contain(&n.to_be_bytes()).unwrap()).count();
     assert!(passed < 2_000, "{passed} of 100000");
 }
 
@@ -166,13 +151,7 @@ fn the_filter_passes_few_partitions_that_are_not_there() {
 fn an_empty_segment_has_no_rows() {
     let (run, summary) = writer(ColumnClass::Int4).finish().unwrap();
     let reader = SegmentReader::open(run, summary.page_count).unwrap();
-    assert_eq!(
-        reader
-            .cursor(Bound::Unbounded, Bound::Unbounded, Direction::Forward)
-            .unwrap()
-            .key(),
-        None
-    );
+    assert_eq!(reader.cursor(Bound::Unbounded, Bound::Unbounded, Direction::Forward).unwrap().key(), None);
     assert!(!reader.may_contain(b"x").unwrap());
     assert!(reader.find_row_id(1).unwrap().is_none());
 }
@@ -195,14 +174,10 @@ fn rows_larger_than_a_page_take_several() {
     assert!(u64::from(summary.page_count) > 700_000 / 8192);
     let reader = SegmentReader::open(run, summary.page_count).unwrap();
     for direction in [Direction::Forward, Direction::Backward] {
-        let mut cursor = reader
-            .cursor(Bound::Unbounded, Bound::Unbounded, direction)
-            .unwrap();
+        let mut cursor = reader.cursor(Bound::Unbounded, Bound::Unbounded, direction).unwrap();
         let mut lengths = Vec::new();
         while cursor.key().is_some() {
-            let cass_storage::row::Cell::Value(found) = cursor.cell(1).unwrap() else {
-                panic!("no value")
-            };
+            let cass_storage::row::Cell::Value(found) = cursor.cell(1).unwrap() else { panic!("no value") };
             assert_eq!(found, &value[..found.len()]);
             lengths.push(found.len());
             cursor.advance().unwrap();
@@ -227,13 +202,7 @@ fn keys_up_to_the_limit_are_stored_and_longer_ones_refused() {
     for n in 0..200u8 {
         let mut key = vec![n; MAX_KEY_LEN];
         key[0] = 7;
-        let cursor = reader
-            .cursor(
-                Bound::Included(&key),
-                Bound::Included(&key),
-                Direction::Forward,
-            )
-            .unwrap();
+        let cursor = reader.cursor(Bound::Included(&key), Bound::Included(&key), Direction::Forward).unwrap();
         assert_eq!(cursor.header().row_id, u64::from(n) + 1);
     }
 }
@@ -247,10 +216,7 @@ fn rows_that_cannot_be_stored_are_refused() {
     let mut external = simple(1);
     external.set_external(1, b"1234");
     assert!(refused(writer(ColumnClass::Int4).push(b"a", 0, &external)));
-    let anchor = RowBuilder::new(RowHeader {
-        kind: RowKind::Anchor,
-        ..*simple(1).header()
-    });
+    let anchor = RowBuilder::new(RowHeader { kind: RowKind::Anchor, ..*simple(1).header() });
     assert!(refused(writer(ColumnClass::Int4).push(b"a", 0, &anchor)));
     assert!(refused(writer(ColumnClass::Int4).push(b"a", 2, &simple(1))));
     let mut unordered = writer(ColumnClass::Int4);
@@ -267,20 +233,12 @@ fn readings_of_sensors_take_few_bytes_and_fill_their_pages() {
     let per_row = bytes as f64 / rows.len() as f64;
     assert!(per_row < 4.0, "{per_row} bytes a row");
     let reader = SegmentReader::open(run, page_count).unwrap();
-    let found = read_all(
-        reader
-            .cursor(Bound::Unbounded, Bound::Unbounded, Direction::Forward)
-            .unwrap(),
-    )
-    .unwrap();
+    let found = read_all(reader.cursor(Bound::Unbounded, Bound::Unbounded, Direction::Forward).unwrap()).unwrap();
     assert_eq!(found, said_by(&rows));
 }
 
 /// Counts the pages that are asked for.
-struct Counting(
-    MemoryRun,
-    std::cell::RefCell<std::collections::BTreeSet<u32>>,
-);
+struct Counting(MemoryRun, std::cell::RefCell<std::collections::BTreeSet<u32>>);
 
 impl PageSource for Counting {
     type Guard<'a> = &'a Page;
@@ -301,18 +259,12 @@ fn the_first_rows_of_a_large_partition_touch_four_pages() {
     assert!(reader.may_contain(&partition).unwrap());
     let upper = [0, 2];
     let bounds = (Bound::Included(&partition[..]), Bound::Excluded(&upper[..]));
-    let mut cursor = reader
-        .cursor(bounds.0, bounds.1, Direction::Backward)
-        .unwrap();
+    let mut cursor = reader.cursor(bounds.0, bounds.1, Direction::Backward).unwrap();
     for n in (29_980..30_000u64).rev() {
         assert_eq!(cursor.header().row_id, 30_001 + n);
         cursor.advance().unwrap();
     }
-    assert!(
-        reader.source().1.borrow().len() <= 4,
-        "{:?}",
-        reader.source().1.borrow()
-    );
+    assert!(reader.source().1.borrow().len() <= 4, "{:?}", reader.source().1.borrow());
 }
 
 #[test]
@@ -320,16 +272,12 @@ fn leaves_fill_their_pages() {
     let mut writer = writer(ColumnClass::Bytes);
     let mut random = 1u64;
     let mut next = || {
-        random = random
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         random >> 32
     };
     for n in 0..20_000u64 {
         let mut row = simple(n + 1);
-        let text: Vec<u8> = (0..next() % 120)
-            .map(|_| b'a' + (next() % 16) as u8)
-            .collect();
+        let text: Vec<u8> = (0..next() % 120).map(|_| b'a' + (next() % 16) as u8).collect();
         row.set_value(1, &text);
         writer.push(&n.to_be_bytes(), 0, &row).unwrap();
     }
@@ -343,11 +291,7 @@ fn leaves_fill_their_pages() {
         })
         .collect();
     let average = used.iter().sum::<usize>() as f64 / used.len() as f64 / CONTENT_CAPACITY as f64;
-    assert!(
-        used.len() > 50 && average > 0.93,
-        "{} leaves filled by {average}",
-        used.len()
-    );
+    assert!(used.len() > 50 && average > 0.93, "{} leaves filled by {average}", used.len());
 }
 
 #[test]
@@ -357,53 +301,26 @@ fn trees_of_several_pages_lead_to_every_key_and_row_id() {
     let id_of = |n: u64| n.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 16 | 1;
     for n in 0..count {
         let mut row = simple(id_of(n));
-        row.set_value(
-            1,
-            &[
-                &n.to_be_bytes()[..],
-                &n.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes(),
-            ]
-            .concat(),
-        );
+        row.set_value(1, &[&n.to_be_bytes()[..], &n.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes()].concat());
         writer.push(&n.to_be_bytes(), 0, &row).unwrap();
     }
     let (run, summary) = writer.finish().unwrap();
-    let kinds: Vec<_> = run
-        .pages()
-        .iter()
-        .map(|page| page::parse(page).unwrap().0)
-        .collect();
+    let kinds: Vec<_> = run.pages().iter().map(|page| page::parse(page).unwrap().0).collect();
     let pages_of = |kind| kinds.iter().filter(|found| **found == kind).count();
-    assert_eq!(
-        (
-            pages_of(PageKind::RowIds) > 1,
-            pages_of(PageKind::RowIdInner)
-        ),
-        (true, 1)
-    );
-    assert_eq!(
-        (pages_of(PageKind::Leaf) > 2, pages_of(PageKind::Inner)),
-        (true, 1)
-    );
+    assert_eq!((pages_of(PageKind::RowIds) > 1, pages_of(PageKind::RowIdInner)), (true, 1));
+    assert_eq!((pages_of(PageKind::Leaf) > 2, pages_of(PageKind::Inner)), (true, 1));
     let reader = SegmentReader::open(run, summary.page_count).unwrap();
+    let mut ids = Vec::new();
+    reader.row_id_runs(|first, number| ids.extend(first..first + number)).unwrap();
+    let mut expected: Vec<u64> = (0..count).map(id_of).collect();
+    expected.sort_unstable();
+    assert_eq!(ids, expected);
     for n in 0..count {
         let key = n.to_be_bytes();
-        let direction = if n % 2 == 0 {
-            Direction::Backward
-        } else {
-            Direction::Forward
-        };
-        let cursor = reader
-            .cursor(Bound::Included(&key), Bound::Included(&key), direction)
-            .unwrap();
-        assert_eq!(
-            (cursor.key(), cursor.header().row_id),
-            (Some(&key[..]), id_of(n))
-        );
-        assert_eq!(
-            reader.find_row_id(id_of(n)).unwrap().unwrap().key(),
-            Some(&key[..])
-        );
+        let direction = if n % 2 == 0 { Direction::Backward } else { Direction::Forward };
+        let cursor = reader.cursor(Bound::Included(&key), Bound::Included(&key), direction).unwrap();
+        assert_eq!((cursor.key(), cursor.header().row_id), (Some(&key[..]), id_of(n)));
+        assert_eq!(reader.find_row_id(id_of(n)).unwrap().unwrap().key(), Some(&key[..]));
         assert!(reader.find_row_id(id_of(n) + 1).unwrap().is_none());
     }
 }

@@ -9,10 +9,7 @@ use schemas::Schema;
 use workload::Workload;
 
 fn agree(schema: Schema, seed: u64) {
-    let steps = std::env::var("CASS_TEST_STEPS")
-        .ok()
-        .and_then(|text| text.parse().ok())
-        .unwrap_or(150);
+    let steps = std::env::var("CASS_TEST_STEPS").ok().and_then(|text| text.parse().ok()).unwrap_or(150);
     Workload::new(schema, seed).run(steps);
 }
 

@@ -37,11 +37,7 @@ impl Schema {
 }
 
 fn column(name: &'static str, declared: &'static str, value: fn(&mut Random) -> String) -> Column {
-    Column {
-        name,
-        declared,
-        value,
-    }
+    Column { name, declared, value }
 }
 
 /// A small number, NULL now and then.
@@ -68,18 +64,9 @@ fn text(random: &mut Random) -> String {
 pub fn readings() -> Schema {
     Schema {
         columns: vec![
-            column("sensor", "text", |r| {
-                format!("'{}'", r.pick(&["s1", "s2", "S10", "ä", ""]))
-            }),
-            column("day", "date", |r| {
-                format!("'2026-09-0{}'::date", r.below(3) + 1)
-            }),
-            column("ts", "timestamptz", |r| {
-                format!(
-                    "'2026-09-01 00:00:00.00{}+00'::timestamptz",
-                    r.below(40) * 53
-                )
-            }),
+            column("sensor", "text", |r| format!("'{}'", r.pick(&["s1", "s2", "S10", "ä", ""]))),
+            column("day", "date", |r| format!("'2026-09-0{}'::date", r.below(3) + 1)),
+            column("ts", "timestamptz", |r| format!("'2026-09-01 00:00:00.00{}+00'::timestamptz", r.below(40) * 53)),
             column("value", "float8", |r| format!("{}.5", r.below(20))),
             column("status", "text", text),
         ],
@@ -96,11 +83,7 @@ pub fn members() -> Schema {
         columns: vec![
             column("id", "int", |r| format!("{}", r.below(12) as i64 - 6)),
             column("member", "uuid", |r| {
-                format!(
-                    "'00000000-0000-0000-{:04x}-00000000000{}'::uuid",
-                    r.below(2) * 0xff00,
-                    r.below(10)
-                )
+                format!("'00000000-0000-0000-{:04x}-00000000000{}'::uuid", r.below(2) * 0xff00, r.below(10))
             }),
             column("n", "int", number),
             column("note", "text", text),
@@ -119,9 +102,7 @@ pub fn unplaced() -> Schema {
         columns: vec![
             column("n", "int", number),
             column("word", "text", text),
-            column("flag", "boolean", |r| {
-                r.pick(&["true", "false", "NULL"]).to_string()
-            }),
+            column("flag", "boolean", |r| r.pick(&["true", "false", "NULL"]).to_string()),
         ],
         partition_columns: 0,
         key_columns: 0,
@@ -137,9 +118,7 @@ pub fn indexed() -> Schema {
             column("id", "bigint", |r| r.below(60).to_string()),
             column("n", "int", number),
             column("word", "text", text),
-            column("tags", "int[]", |r| {
-                format!("ARRAY[{}, {}]", r.below(5), r.below(5))
-            }),
+            column("tags", "int[]", |r| format!("ARRAY[{}, {}]", r.below(5), r.below(5))),
         ],
         partition_columns: 1,
         key_columns: 1,
@@ -157,32 +136,19 @@ pub fn indexed() -> Schema {
 pub fn ledger() -> Schema {
     Schema {
         columns: vec![
-            column("account", "numeric(8,2)", |r| {
-                format!("{}.{}", r.below(5) as i64 - 2, r.below(2) * 5)
-            }),
+            column("account", "numeric(8,2)", |r| format!("{}.{}", r.below(5) as i64 - 2, r.below(2) * 5)),
             // Equal numbers of different scale are one key.
             column("entry", "numeric", |r| {
-                format!(
-                    "{}{}",
-                    r.pick(&["1", "1.0", "-1", "10.50", "10.5", "1e20", "1e-5", "'NaN'"]),
-                    "::numeric"
-                )
+                format!("{}{}", r.pick(&["1", "1.0", "-1", "10.50", "10.5", "1e20", "1e-5", "'NaN'"]), "::numeric")
             }),
-            column("booked", "date", |r| {
-                format!("'2026-01-1{}'::date", r.below(4))
-            }),
-            column("amount", "numeric", |r| {
-                format!("{}.{}", r.below(100) as i64 - 50, r.below(1000))
-            }),
+            column("booked", "date", |r| format!("'2026-01-1{}'::date", r.below(4))),
+            column("amount", "numeric", |r| format!("{}.{}", r.below(100) as i64 - 50, r.below(1000))),
             column("n", "int", number),
         ],
         partition_columns: 1,
         key_columns: 3,
         options: "WITH (clustering_order = 'entry DESC, booked')",
-        order: [
-            "account, entry DESC, booked",
-            "account DESC, entry, booked DESC",
-        ],
+        order: ["account, entry DESC, booked", "account DESC, entry, booked DESC"],
         indexes: &["CREATE INDEX {n}_amount ON {t} (amount, booked)"],
     }
 }

@@ -32,19 +32,12 @@ impl Drop for Workload {
 }
 
 fn names(columns: &[Column]) -> String {
-    columns
-        .iter()
-        .map(|column| column.name)
-        .collect::<Vec<_>>()
-        .join(", ")
+    columns.iter().map(|column| column.name).collect::<Vec<_>>().join(", ")
 }
 
 impl Workload {
     pub fn new(schema: Schema, seed: u64) -> Self {
-        let cluster = Cluster::with_settings(&[
-            ("cass.enforcement", "off"),
-            ("max_parallel_workers_per_gather", "0"),
-        ]);
+        let cluster = Cluster::with_settings(&[("cass.enforcement", "off"), ("max_parallel_workers_per_gather", "0")]);
         let (session, other) = (cluster.connect(), cluster.connect());
         let mut workload = Workload {
             schema,
@@ -61,23 +54,16 @@ impl Workload {
     }
 
     fn create(&mut self) {
-        let declared: Vec<String> = self
-            .schema
-            .columns
-            .iter()
-            .map(|column| format!("{} {}", column.name, column.declared))
-            .collect();
+        let declared: Vec<String> =
+            self.schema.columns.iter().map(|column| format!("{} {}", column.name, column.declared)).collect();
         let key = match self.schema.key_columns {
             0 => String::new(),
             _ => format!(", PRIMARY KEY ({})", names(self.schema.key())),
         };
         let options = self.schema.options;
         let create = format!("({}{key})", declared.join(", "));
-        self.session.run(&format!(
-            "CREATE TABLE cass_twin {create} USING cass {options}"
-        ));
-        self.session
-            .run(&format!("CREATE TABLE heap_twin {create} USING heap"));
+        self.session.run(&format!("CREATE TABLE cass_twin {create} USING cass {options}"));
+        self.session.run(&format!("CREATE TABLE heap_twin {create} USING heap"));
         for index in self.schema.indexes {
             self.on_both(&index.replace("{n}", "{t}"));
         }
@@ -115,12 +101,10 @@ impl Workload {
     fn on(&mut self, table: &str, sql: &str) -> Result<Vec<String>, String> {
         let sql = sql.replace("{t}", table);
         self.history.push(format!("{sql};"));
-        self.session
-            .try_rows(&sql)
-            .map_err(|error| match error.as_db_error() {
-                Some(error) => error.code().code().to_owned(),
-                None => error.to_string(),
-            })
+        self.session.try_rows(&sql).map_err(|error| match error.as_db_error() {
+            Some(error) => error.code().code().to_owned(),
+            None => error.to_string(),
+        })
     }
 
     /// Runs a statement on both tables; rows or SQLSTATE must be the same. A failure is undone.
@@ -131,11 +115,7 @@ impl Workload {
             }
             let result = self.on(table, sql);
             if self.in_transaction {
-                let undo = if result.is_err() {
-                    "ROLLBACK TO statement;"
-                } else {
-                    ""
-                };
+                let undo = if result.is_err() { "ROLLBACK TO statement;" } else { "" };
                 self.session.run(&format!("{undo} RELEASE statement"));
             }
             result
@@ -158,11 +138,7 @@ impl Workload {
 
     fn row(&mut self) -> Vec<String> {
         let random = &mut self.random;
-        self.schema
-            .columns
-            .iter()
-            .map(|column| (column.value)(random))
-            .collect()
+        self.schema.columns.iter().map(|column| (column.value)(random)).collect()
     }
 
     /// INSERT of whole rows. On the heap table each key is given once, as the last row of it is what an overwrite leaves.
@@ -174,24 +150,11 @@ impl Workload {
         }
         let columns = names(&self.schema.columns);
         let list = |rows: &[Vec<String>]| {
-            let rows: Vec<String> = rows
-                .iter()
-                .map(|row| format!("({})", row.join(", ")))
-                .collect();
+            let rows: Vec<String> = rows.iter().map(|row| format!("({})", row.join(", "))).collect();
             rows.join(", ")
         };
-        let returning = if self.random.chance(30) {
-            " RETURNING {t}::text"
-        } else {
-            ""
-        };
-        let cass = self.on(
-            TABLES[0],
-            &format!(
-                "INSERT INTO {{t}} ({columns}) VALUES {}{returning}",
-                list(&rows)
-            ),
-        );
+        let returning = if self.random.chance(30) { " RETURNING {t}::text" } else { "" };
+        let cass = self.on(TABLES[0], &format!("INSERT INTO {{t}} ({columns}) VALUES {}{returning}", list(&rows)));
         assert!(cass.is_ok(), "{cass:?}");
         if self.schema.key_columns > 0 {
             rows = self.last_of_each_key(rows);
@@ -199,26 +162,13 @@ impl Workload {
         let conflict = match self.schema.key_columns {
             0 => String::new(),
             _ => {
-                let new: Vec<String> = self
-                    .schema
-                    .columns
-                    .iter()
-                    .map(|c| format!("excluded.{}", c.name))
-                    .collect();
+                let new: Vec<String> = self.schema.columns.iter().map(|c| format!("excluded.{}", c.name)).collect();
                 let key = names(self.schema.key());
-                format!(
-                    "ON CONFLICT ({key}) DO UPDATE SET ({columns}) = ROW({})",
-                    new.join(", ")
-                )
+                format!("ON CONFLICT ({key}) DO UPDATE SET ({columns}) = ROW({})", new.join(", "))
             }
         };
-        let heap = self.on(
-            TABLES[1],
-            &format!(
-                "INSERT INTO {{t}} ({columns}) VALUES {} {conflict}{returning}",
-                list(&rows)
-            ),
-        );
+        let heap =
+            self.on(TABLES[1], &format!("INSERT INTO {{t}} ({columns}) VALUES {} {conflict}{returning}", list(&rows)));
         assert!(heap.is_ok(), "{heap:?}");
         if let (Ok(cass), Ok(heap)) = (cass, heap) {
             if cass.len() == heap.len() {
@@ -232,30 +182,14 @@ impl Workload {
     /// Which of the rows have the same key is asked of the server, whose `=` it is.
     fn last_of_each_key(&mut self, rows: Vec<Vec<String>>) -> Vec<Vec<String>> {
         let key_columns = self.schema.key_columns;
-        let keys: Vec<String> = rows
-            .iter()
-            .enumerate()
-            .map(|(i, row)| format!("({i}, {})", row[..key_columns].join(", ")))
-            .collect();
-        let key: Vec<String> = (0..key_columns)
-            .map(|i| format!("column{}", i + 2))
-            .collect();
-        let sql = format!(
-            "SELECT max(column1) FROM (VALUES {}) v GROUP BY {} ORDER BY 1",
-            keys.join(", "),
-            key.join(", ")
-        );
-        let last: BTreeMap<usize, ()> = self
-            .session
-            .rows(&sql)
-            .iter()
-            .filter_map(|n| Some((n.parse().ok()?, ())))
-            .collect();
-        rows.into_iter()
-            .enumerate()
-            .filter(|(i, _)| last.contains_key(i))
-            .map(|(_, row)| row)
-            .collect()
+        let keys: Vec<String> =
+            rows.iter().enumerate().map(|(i, row)| format!("({i}, {})", row[..key_columns].join(", "))).collect();
+        let key: Vec<String> = (0..key_columns).map(|i| format!("column{}", i + 2)).collect();
+        let sql =
+            format!("SELECT max(column1) FROM (VALUES {}) v GROUP BY {} ORDER BY 1", keys.join(", "), key.join(", "));
+        let last: BTreeMap<usize, ()> =
+            self.session.rows(&sql).iter().filter_map(|n| Some((n.parse().ok()?, ()))).collect();
+        rows.into_iter().enumerate().filter(|(i, _)| last.contains_key(i)).map(|(_, row)| row).collect()
     }
 
     /// INSERT that names the key and one column more: the others keep their values.
@@ -268,20 +202,14 @@ impl Workload {
         let chosen = key_columns + self.random.below((row.len() - key_columns) as u64) as usize;
         let column = self.schema.columns[chosen].name;
         let key = names(self.schema.key());
-        let insert = format!(
-            "INSERT INTO {{t}} ({key}, {column}) VALUES ({}, {})",
-            row[..key_columns].join(", "),
-            row[chosen]
-        );
+        let insert =
+            format!("INSERT INTO {{t}} ({key}, {column}) VALUES ({}, {})", row[..key_columns].join(", "), row[chosen]);
         let returning = "RETURNING {t}::text";
         let cass = self.on(TABLES[0], &format!("{insert} {returning}"));
         // A column with a default counts as named.
         let written = self.schema.columns.iter().enumerate();
-        let written =
-            written.filter(|(i, c)| *i < key_columns || *i == chosen || c.name == WITH_DEFAULT);
-        let set: Vec<String> = written
-            .map(|(_, c)| format!("{0} = excluded.{0}", c.name))
-            .collect();
+        let written = written.filter(|(i, c)| *i < key_columns || *i == chosen || c.name == WITH_DEFAULT);
+        let set: Vec<String> = written.map(|(_, c)| format!("{0} = excluded.{0}", c.name)).collect();
         let conflict = format!("ON CONFLICT ({key}) DO UPDATE SET {}", set.join(", "));
         let heap = self.on(TABLES[1], &format!("{insert} {conflict} {returning}"));
         assert_eq!(cass, heap, "{insert}");
@@ -292,19 +220,11 @@ impl Workload {
         let schema = &self.schema;
         let random = &mut self.random;
         let equal = |columns: &[Column], random: &mut Random| {
-            let parts: Vec<String> = columns
-                .iter()
-                .map(|c| format!("{} = {}", c.name, (c.value)(random)))
-                .collect();
+            let parts: Vec<String> = columns.iter().map(|c| format!("{} = {}", c.name, (c.value)(random))).collect();
             parts.join(" AND ")
         };
         let any = random.pick(schema.values());
-        let filter = format!(
-            "{} {} {}",
-            any.name,
-            random.pick(&["=", "<", ">="]),
-            (any.value)(random)
-        );
+        let filter = format!("{} {} {}", any.name, random.pick(&["=", "<", ">="]), (any.value)(random));
         match random.below(6) {
             _ if schema.key_columns == 0 => filter,
             0 | 1 => equal(schema.key(), random),
@@ -323,11 +243,7 @@ impl Workload {
                 let first = &schema.key()[0];
                 let list: Vec<String> = (0..3).map(|_| (first.value)(random)).collect();
                 let rest = equal(&schema.partition()[1..], random);
-                let rest = if rest.is_empty() {
-                    rest
-                } else {
-                    format!(" AND {rest}")
-                };
+                let rest = if rest.is_empty() { rest } else { format!(" AND {rest}") };
                 format!("{} IN ({}){rest}", first.name, list.join(", "))
             }
             _ => filter,
@@ -338,14 +254,9 @@ impl Workload {
         let condition = self.condition();
         let column = self.random.pick(self.schema.values());
         let value = (column.value)(&mut self.random);
-        let update = format!(
-            "UPDATE {{t}} SET {} = {value} WHERE {condition}",
-            column.name
-        );
+        let update = format!("UPDATE {{t}} SET {} = {value} WHERE {condition}", column.name);
         let sql = match self.random.chance(30) {
-            true => format!(
-                "WITH u AS ({update} RETURNING {{t}}::text AS r) SELECT r FROM u ORDER BY r"
-            ),
+            true => format!("WITH u AS ({update} RETURNING {{t}}::text AS r) SELECT r FROM u ORDER BY r"),
             false => update,
         };
         self.on_both(&sql);
@@ -357,23 +268,11 @@ impl Workload {
             return self.update();
         }
         let random = &mut self.random;
-        let new: Vec<String> = self
-            .schema
-            .key()
-            .iter()
-            .map(|c| format!("{} = {}", c.name, (c.value)(random)))
-            .collect();
-        let old: Vec<String> = self
-            .schema
-            .key()
-            .iter()
-            .map(|c| format!("{} = {}", c.name, (c.value)(random)))
-            .collect();
-        self.on_both(&format!(
-            "UPDATE {{t}} SET {} WHERE {}",
-            new.join(", "),
-            old.join(" AND ")
-        ));
+        let new: Vec<String> =
+            self.schema.key().iter().map(|c| format!("{} = {}", c.name, (c.value)(random))).collect();
+        let old: Vec<String> =
+            self.schema.key().iter().map(|c| format!("{} = {}", c.name, (c.value)(random))).collect();
+        self.on_both(&format!("UPDATE {{t}} SET {} WHERE {}", new.join(", "), old.join(" AND ")));
     }
 
     fn delete(&mut self) {
@@ -386,17 +285,11 @@ impl Workload {
             self.savepoints = 0;
             self.in_transaction = true;
             self.random
-                .pick(&[
-                    "BEGIN",
-                    "BEGIN ISOLATION LEVEL REPEATABLE READ",
-                    "BEGIN ISOLATION LEVEL SERIALIZABLE",
-                ])
+                .pick(&["BEGIN", "BEGIN ISOLATION LEVEL REPEATABLE READ", "BEGIN ISOLATION LEVEL SERIALIZABLE"])
                 .to_string()
         } else if self.random.chance(25) {
             self.in_transaction = false;
-            self.random
-                .pick(&["COMMIT", "COMMIT", "ROLLBACK"])
-                .to_string()
+            self.random.pick(&["COMMIT", "COMMIT", "ROLLBACK"]).to_string()
         } else if self.savepoints == 0 || self.random.chance(50) {
             self.savepoints += 1;
             format!("SAVEPOINT s{}", self.savepoints)
@@ -415,9 +308,7 @@ impl Workload {
     }
 
     fn vacuum(&mut self) {
-        let vacuum = self
-            .random
-            .pick(&["VACUUM", "VACUUM", "VACUUM ANALYZE", "VACUUM FREEZE"]);
+        let vacuum = self.random.pick(&["VACUUM", "VACUUM", "VACUUM ANALYZE", "VACUUM FREEZE"]);
         let sql = match self.in_transaction {
             false if self.random.chance(15) => "VACUUM FULL cass_twin".to_owned(),
             _ => format!("{vacuum} cass_twin"),
@@ -436,21 +327,13 @@ impl Workload {
         self.on_both("ALTER TABLE {t} ADD COLUMN extra int DEFAULT 5, ADD COLUMN late text");
         let dropped = self.schema.columns.remove(self.schema.key_columns + 1);
         self.on_both(&format!("ALTER TABLE {{t}} DROP COLUMN {}", dropped.name));
-        self.schema.columns.push(Column {
-            name: WITH_DEFAULT,
-            declared: "int",
-            value: number,
-        });
+        self.schema.columns.push(Column { name: WITH_DEFAULT, declared: "int", value: number });
     }
 
     fn read(&mut self) {
         let condition = self.condition();
         let [forward, backward] = self.schema.order;
-        let order = if self.random.chance(50) {
-            forward
-        } else {
-            backward
-        };
+        let order = if self.random.chance(50) { forward } else { backward };
         let any = self.random.pick(self.schema.values()).name;
         let sql = match self.random.below(7) {
             0 => format!("SELECT count(*), count({any}), max({any}::text) FROM {{t}} WHERE {condition}"),
@@ -486,7 +369,6 @@ impl Workload {
         ]);
         self.session.run(plan);
         self.on_both(&sql);
-        self.session
-            .run("RESET enable_seqscan; RESET enable_bitmapscan");
+        self.session.run("RESET enable_seqscan; RESET enable_bitmapscan");
     }
 }

@@ -31,12 +31,7 @@ pub(super) fn take_bytes(input: &[u8], order: Order) -> Result<(Cow<'_, [u8]>, u
     let mask = order.mask();
     let unfinished = || StorageError::damaged("key ends inside a byte string");
     let zero = |bytes: &[u8]| bytes.iter().position(|byte| byte ^ mask == 0);
-    let next = |position: usize| {
-        input
-            .get(position)
-            .map(|byte| byte ^ mask)
-            .ok_or_else(unfinished)
-    };
+    let next = |position: usize| input.get(position).map(|byte| byte ^ mask).ok_or_else(unfinished);
 
     let first = zero(input).ok_or_else(unfinished)?;
     let plain = input.get(..first).ok_or_else(unfinished)?;

@@ -40,26 +40,15 @@ pub fn put_decimal(out: &mut Vec<u8>, value: Decimal<'_>, order: Order) {
         Decimal::NegativeInfinity => out.push(NEGATIVE_INFINITY),
         Decimal::PositiveInfinity => out.push(POSITIVE_INFINITY),
         Decimal::NaN => out.push(NAN),
-        Decimal::Finite {
-            negative,
-            weight,
-            digits,
-        } => {
+        Decimal::Finite { negative, weight, digits } => {
             let Some(first) = digits.iter().position(|digit| *digit != 0) else {
                 out.push(ZERO);
                 return;
             };
             let weight = weight.saturating_sub(i32::try_from(first).unwrap_or(i32::MAX));
-            let end = digits
-                .iter()
-                .rposition(|digit| *digit != 0)
-                .map_or(0, |last| last + 1);
+            let end = digits.iter().rposition(|digit| *digit != 0).map_or(0, |last| last + 1);
             out.push(if negative { NEGATIVE } else { POSITIVE });
-            let magnitude_order = if negative {
-                Order::Descending
-            } else {
-                Order::Ascending
-            };
+            let magnitude_order = if negative { Order::Descending } else { Order::Ascending };
             super::put_i32(out, weight, magnitude_order);
             put_ordered(out, magnitude_order, |out| {
                 for digit in digits.get(first..end).unwrap_or_default() {
@@ -83,9 +72,6 @@ pub(super) fn decimal_length(input: &[u8], order: Order) -> Result<usize> {
         _ => return Err(StorageError::damaged("bad class of a decimal in a key")),
     };
     let digits = input.get(5..).ok_or_else(unfinished)?;
-    let count = digits
-        .chunks_exact(2)
-        .position(|digit| digit == end_of_digits)
-        .ok_or_else(unfinished)?;
+    let count = digits.chunks_exact(2).position(|digit| digit == end_of_digits).ok_or_else(unfinished)?;
     Ok(5 + 2 * (count + 1))
 }

@@ -45,10 +45,8 @@ impl<'a> KeyReader<'a> {
     }
 
     fn advance(&mut self, count: usize) -> Result<&'a [u8]> {
-        let (taken, rest) = self
-            .rest
-            .split_at_checked(count)
-            .ok_or(StorageError::damaged("key ends inside a value"))?;
+        let (taken, rest) =
+            self.rest.split_at_checked(count).ok_or(StorageError::damaged("key ends inside a value"))?;
         self.rest = rest;
         Ok(taken)
     }
@@ -82,10 +80,8 @@ impl<'a> KeyReader<'a> {
     /// Takes `N` bytes.
     pub fn take_fixed<const N: usize>(&mut self, order: Order) -> Result<[u8; N]> {
         let mask = order.mask();
-        let taken: [u8; N] = self
-            .advance(N)?
-            .try_into()
-            .map_err(|_| StorageError::damaged("key ends inside a value"))?;
+        let taken: [u8; N] =
+            self.advance(N)?.try_into().map_err(|_| StorageError::damaged("key ends inside a value"))?;
         Ok(taken.map(|byte| byte ^ mask))
     }
 

@@ -36,14 +36,8 @@ fn assert_order(
     let expected = in_order(order, expected);
     assert_eq!(encode(left, &[]).cmp(&encode(right, &[])), expected);
     if expected != Ordering::Equal {
-        assert_eq!(
-            encode(left, &[0xff; 4]).cmp(&encode(right, &[0; 4])),
-            expected
-        );
-        assert_eq!(
-            encode(left, &[0; 4]).cmp(&encode(right, &[0xff; 4])),
-            expected
-        );
+        assert_eq!(encode(left, &[0xff; 4]).cmp(&encode(right, &[0; 4])), expected);
+        assert_eq!(encode(left, &[0; 4]).cmp(&encode(right, &[0xff; 4])), expected);
     }
 }
 
@@ -98,28 +92,13 @@ fn floats() -> impl Strategy<Value = f64> {
 
 /// Byte strings rich in zeros and 0xff, and in common prefixes.
 fn tricky_bytes() -> impl Strategy<Value = Vec<u8>> {
-    vec(
-        prop_oneof![
-            Just(0u8),
-            Just(1u8),
-            Just(0xffu8),
-            Just(0xfeu8),
-            any::<u8>()
-        ],
-        0..8,
-    )
+    vec(prop_oneof![Just(0u8), Just(1u8), Just(0xffu8), Just(0xfeu8), any::<u8>()], 0..8)
 }
 
 /// The value of two's complement bytes.
 fn as_i128(bytes: &[u8]) -> i128 {
-    let sign = if bytes.first().is_some_and(|byte| byte & 0x80 != 0) {
-        -1
-    } else {
-        0
-    };
-    bytes
-        .iter()
-        .fold(sign, |value, byte| value << 8 | i128::from(*byte))
+    let sign = if bytes.first().is_some_and(|byte| byte & 0x80 != 0) { -1 } else { 0 };
+    bytes.iter().fold(sign, |value, byte| value << 8 | i128::from(*byte))
 }
 
 /// A small decimal: its value times 10000^8, and its parts.
@@ -131,12 +110,7 @@ fn decimals() -> impl Strategy<Value = (i128, bool, i32, Vec<u16>)> {
             .enumerate()
             .map(|(i, digit)| i128::from(*digit) * 10_000i128.pow((8 + weight - i as i32) as u32))
             .sum();
-        (
-            if negative { -value } else { value },
-            negative,
-            weight,
-            digits,
-        )
+        (if negative { -value } else { value }, negative, weight, digits)
     })
 }
 
@@ -265,31 +239,11 @@ fn decimal_special_values_order_as_in_postgresql() {
     let digits = [1u16];
     let ascending = [
         Decimal::NegativeInfinity,
-        Decimal::Finite {
-            negative: true,
-            weight: 32_767,
-            digits: &digits,
-        },
-        Decimal::Finite {
-            negative: true,
-            weight: -16_383,
-            digits: &digits,
-        },
-        Decimal::Finite {
-            negative: true,
-            weight: 5,
-            digits: &[0, 0],
-        },
-        Decimal::Finite {
-            negative: false,
-            weight: -16_383,
-            digits: &digits,
-        },
-        Decimal::Finite {
-            negative: false,
-            weight: 32_767,
-            digits: &digits,
-        },
+        Decimal::Finite { negative: true, weight: 32_767, digits: &digits },
+        Decimal::Finite { negative: true, weight: -16_383, digits: &digits },
+        Decimal::Finite { negative: true, weight: 5, digits: &[0, 0] },
+        Decimal::Finite { negative: false, weight: -16_383, digits: &digits },
+        Decimal::Finite { negative: false, weight: 32_767, digits: &digits },
         Decimal::PositiveInfinity,
         Decimal::NaN,
     ];
@@ -315,11 +269,7 @@ fn tokens_lead_a_key_in_numeric_order() {
         key
     };
     let tokens = [i64::MIN, i64::MIN + 1, -1, 0, 1, i64::MAX];
-    assert!(tokens
-        .windows(2)
-        .all(|pair| encode(pair[0]) < encode(pair[1])));
-    assert!(tokens
-        .iter()
-        .all(|token| get_token(&encode(*token)).unwrap() == *token));
+    assert!(tokens.windows(2).all(|pair| encode(pair[0]) < encode(pair[1])));
+    assert!(tokens.iter().all(|token| get_token(&encode(*token)).unwrap() == *token));
     assert!(get_token(&[1, 2, 3]).is_err());
 }

@@ -13,11 +13,7 @@ const FIRST_SIGNED: usize = 8;
 #[must_use]
 pub fn sort_bytes(uuid: &[u8; 16]) -> [u8; 16] {
     std::array::from_fn(|place| {
-        let byte = BY_WEIGHT
-            .get(place)
-            .and_then(|from| uuid.get(*from))
-            .copied()
-            .unwrap_or_default();
+        let byte = BY_WEIGHT.get(place).and_then(|from| uuid.get(*from)).copied().unwrap_or_default();
         if place < FIRST_SIGNED {
             byte
         } else {
@@ -31,11 +27,7 @@ pub(super) fn from_sort_bytes(sorted: &[u8; 16]) -> [u8; 16] {
     let mut uuid = [0; 16];
     for (place, (from, byte)) in BY_WEIGHT.iter().zip(sorted).enumerate() {
         if let Some(target) = uuid.get_mut(*from) {
-            *target = if place < FIRST_SIGNED {
-                *byte
-            } else {
-                byte ^ 0x80
-            };
+            *target = if place < FIRST_SIGNED { *byte } else { byte ^ 0x80 };
         }
     }
     uuid

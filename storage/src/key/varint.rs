@@ -15,8 +15,7 @@ const NEGATIVE_LONG: u8 = 0x7f - SHORT_BYTES as u8;
 pub fn minimal_twos_complement(value: &[u8]) -> &[u8] {
     let mut rest = value;
     while let [first, second, ..] = rest {
-        let repeats_sign =
-            (*first == 0 && second & 0x80 == 0) || (*first == 0xff && second & 0x80 != 0);
+        let repeats_sign = (*first == 0 && second & 0x80 == 0) || (*first == 0xff && second & 0x80 != 0);
         if !repeats_sign {
             break;
         }
@@ -37,11 +36,7 @@ pub fn put_varint(out: &mut Vec<u8>, value: &[u8], order: Order) {
     put_ordered(out, order, |out| {
         if value.len() <= SHORT_BYTES {
             let length = value.len() as u8 - 1;
-            out.push(if negative {
-                0x7f - length
-            } else {
-                0x80 + length
-            });
+            out.push(if negative { 0x7f - length } else { 0x80 + length });
         } else {
             let length = u32::try_from(value.len()).unwrap_or(u32::MAX);
             if negative {
@@ -63,35 +58,18 @@ pub(super) fn take_varint(input: &[u8], order: Order) -> Result<(Vec<u8>, usize)
     let header = input.first().ok_or_else(unfinished)? ^ mask;
     let negative = header < 0x80;
     let (length, start): (usize, usize) = if header == POSITIVE_LONG || header == NEGATIVE_LONG {
-        let field: [u8; 4] = input
-            .get(1..5)
-            .and_then(|bytes| bytes.try_into().ok())
-            .ok_or_else(unfinished)?;
+        let field: [u8; 4] = input.get(1..5).and_then(|bytes| bytes.try_into().ok()).ok_or_else(unfinished)?;
         let field = u32::from_be_bytes(field.map(|byte| byte ^ mask));
         (if negative { !field } else { field } as usize, 5)
     } else if (NEGATIVE_LONG..POSITIVE_LONG).contains(&header) {
-        (
-            usize::from(if negative {
-                0x7f - header
-            } else {
-                header - 0x80
-            }) + 1,
-            1,
-        )
+        (usize::from(if negative { 0x7f - header } else { header - 0x80 }) + 1, 1)
     } else {
         return Err(StorageError::damaged("bad header of a varint in a key"));
     };
     let end = start.checked_add(length).ok_or_else(unfinished)?;
-    let value: Vec<u8> = input
-        .get(start..end)
-        .ok_or_else(unfinished)?
-        .iter()
-        .map(|byte| byte ^ mask)
-        .collect();
+    let value: Vec<u8> = input.get(start..end).ok_or_else(unfinished)?.iter().map(|byte| byte ^ mask).collect();
     if value.first().is_some_and(|byte| byte & 0x80 != 0) != negative {
-        return Err(StorageError::damaged(
-            "sign of a varint in a key contradicts its header",
-        ));
+        return Err(StorageError::damaged("sign of a varint in a key contradicts its header"));
     }
     Ok((value, end))
 }

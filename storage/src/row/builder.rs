@@ -28,13 +28,7 @@ pub struct RowBuilder {
 impl RowBuilder {
     /// A version without cells. `header.natts` rises to the highest column set.
     pub fn new(header: RowHeader) -> Self {
-        RowBuilder {
-            header,
-            cells: Vec::new(),
-            data: Vec::new(),
-            times: Vec::new(),
-            range_end: None,
-        }
+        RowBuilder { header, cells: Vec::new(), data: Vec::new(), times: Vec::new(), range_end: None }
     }
 
     /// Starts another version in the same memory.
@@ -137,11 +131,7 @@ impl RowBuilder {
         put_varint(out, u64::from(header.natts));
         put_varint(out, self.cells.len() as u64);
         for four in self.cells.chunks(4) {
-            out.push(
-                four.iter()
-                    .enumerate()
-                    .fold(0, |byte, (i, (state, ..))| byte | (state << (2 * i))),
-            );
+            out.push(four.iter().enumerate().fold(0, |byte, (i, (state, ..))| byte | (state << (2 * i))));
         }
         for (state, start, end) in &self.cells {
             if *state >= STATE_VALUE {
@@ -151,12 +141,7 @@ impl RowBuilder {
         for (_, start, end) in &self.cells {
             out.extend_from_slice(&self.data[*start..*end]);
         }
-        put_extras(
-            out,
-            &self.times,
-            header.write_time,
-            self.range_end.as_deref(),
-        );
+        put_extras(out, &self.times, header.write_time, self.range_end.as_deref());
     }
 
     fn set(&mut self, attnum: u16, state: u8, bytes: &[u8]) {
@@ -175,19 +160,11 @@ impl RowBuilder {
 
 /// Appends what few versions have: times of single cells, and a range end. Each part is there only if it
 /// says something; the reader is told which are.
-pub(crate) fn put_extras(
-    out: &mut Vec<u8>,
-    times: &[(u16, CellTimes)],
-    row_time: i64,
-    range_end: Option<&[u8]>,
-) {
+pub(crate) fn put_extras(out: &mut Vec<u8>, times: &[(u16, CellTimes)], row_time: i64, range_end: Option<&[u8]>) {
     if !times.is_empty() {
         put_varint(out, times.len() as u64);
         for (attnum, times) in times {
-            put_varint(
-                out,
-                u64::from(*attnum) << 1 | u64::from(times.expiry.is_some()),
-            );
+            put_varint(out, u64::from(*attnum) << 1 | u64::from(times.expiry.is_some()));
             put_signed(out, times.write_time.wrapping_sub(row_time));
             if let Some(expiry) = times.expiry {
                 put_signed(out, expiry);
@@ -205,9 +182,7 @@ impl RowView for RowBuilder {
     }
 
     fn cell(&self, attnum: u16) -> Result<Cell<'_>> {
-        let cell = usize::from(attnum)
-            .checked_sub(1)
-            .and_then(|index| self.cells.get(index));
+        let cell = usize::from(attnum).checked_sub(1).and_then(|index| self.cells.get(index));
         Ok(match cell {
             None | Some((STATE_ABSENT, ..)) => Cell::Absent,
             Some((STATE_NULL, ..)) => Cell::Null,
@@ -217,11 +192,7 @@ impl RowView for RowBuilder {
     }
 
     fn cell_times(&self, attnum: u16) -> Result<Option<CellTimes>> {
-        Ok(self
-            .times
-            .binary_search_by_key(&attnum, |(n, _)| *n)
-            .ok()
-            .map(|at| self.times[at].1))
+        Ok(self.times.binary_search_by_key(&attnum, |(n, _)| *n).ok().map(|at| self.times[at].1))
     }
 
     fn range_end(&self) -> Option<&[u8]> {

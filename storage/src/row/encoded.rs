@@ -45,22 +45,8 @@ impl<B: AsRef<[u8]>> StoredRow<B> {
     }
 
     fn unread(bytes: B) -> Self {
-        let header = RowHeader {
-            kind: RowKind::Row,
-            row_id: 0,
-            write_time: 0,
-            marker: false,
-            expiry: None,
-            natts: 0,
-        };
-        StoredRow {
-            bytes,
-            header,
-            states: 0,
-            starts: Vec::new(),
-            times: None,
-            range_end: None,
-        }
+        let header = RowHeader { kind: RowKind::Row, row_id: 0, write_time: 0, marker: false, expiry: None, natts: 0 };
+        StoredRow { bytes, header, states: 0, starts: Vec::new(), times: None, range_end: None }
     }
 
     fn read(&mut self) -> Result<()> {
@@ -69,20 +55,13 @@ impl<B: AsRef<[u8]>> StoredRow<B> {
         let mut reader = ByteReader::new(bytes);
         let first = reader.u8()?;
         if first & !(KIND_BITS | MARKER | HAS_EXPIRY | HAS_TIMES | HAS_RANGE_END) != 0 {
-            return Err(StorageError::Unsupported {
-                version: u16::from(first),
-            });
+            return Err(StorageError::Unsupported { version: u16::from(first) });
         }
         let kind = RowKind::from_byte(first & KIND_BITS)?;
         let row_id = reader.varint()?;
         let write_time = reader.i64()?;
-        let expiry = if first & HAS_EXPIRY != 0 {
-            Some(reader.signed()?)
-        } else {
-            None
-        };
-        let natts = u16::try_from(reader.varint()?)
-            .map_err(|_| StorageError::damaged("too many columns"))?;
+        let expiry = if first & HAS_EXPIRY != 0 { Some(reader.signed()?) } else { None };
+        let natts = u16::try_from(reader.varint()?).map_err(|_| StorageError::damaged("too many columns"))?;
         let cells = reader.size()?;
         if cells > usize::from(natts) {
             return Err(StorageError::damaged("more cells than columns"));
@@ -95,9 +74,7 @@ impl<B: AsRef<[u8]>> StoredRow<B> {
         self.starts.push(end);
         for index in 0..cells {
             if state(states, index) >= STATE_VALUE {
-                end = end
-                    .checked_add(reader.size()?)
-                    .ok_or_else(|| StorageError::damaged("cell is too long"))?;
+                end = end.checked_add(reader.size()?).ok_or_else(|| StorageError::damaged("cell is too long"))?;
             }
             self.starts.push(end);
         }
@@ -106,27 +83,13 @@ impl<B: AsRef<[u8]>> StoredRow<B> {
         self.starts.iter_mut().for_each(|start| *start += data);
         let extras_at = at(&reader);
         let has_times = first & HAS_TIMES != 0;
-        let extras = RowExtras::take(
-            &mut reader,
-            write_time,
-            has_times,
-            first & HAS_RANGE_END != 0,
-        )?;
+        let extras = RowExtras::take(&mut reader, write_time, has_times, first & HAS_RANGE_END != 0)?;
         if !reader.is_empty() {
             return Err(StorageError::damaged("bytes after the end of a row"));
         }
         self.times = has_times.then_some(extras_at);
-        self.range_end = extras
-            .range_end
-            .map(|end| bytes.len() - end.len()..bytes.len());
-        self.header = RowHeader {
-            kind,
-            row_id,
-            write_time,
-            marker: first & MARKER != 0,
-            expiry,
-            natts,
-        };
+        self.range_end = extras.range_end.map(|end| bytes.len() - end.len()..bytes.len());
+        self.header = RowHeader { kind, row_id, write_time, marker: first & MARKER != 0, expiry, natts };
         Ok(())
     }
 }
@@ -149,9 +112,7 @@ impl OwnedRow {
 }
 
 fn state(states: &[u8], index: usize) -> u8 {
-    states
-        .get(index / 4)
-        .map_or(STATE_ABSENT, |byte| (byte >> (2 * (index % 4))) & 3)
+    states.get(index / 4).map_or(STATE_ABSENT, |byte| (byte >> (2 * (index % 4))) & 3)
 }
 
 impl<B: AsRef<[u8]>> RowView for StoredRow<B> {
@@ -168,22 +129,18 @@ impl<B: AsRef<[u8]>> RowView for StoredRow<B> {
             _ => return Ok(Cell::Absent),
         };
         let bytes = self.bytes.as_ref();
-        Ok(
-            match state(bytes.get(self.states..).unwrap_or_default(), index) {
-                STATE_ABSENT => Cell::Absent,
-                STATE_NULL => Cell::Null,
-                state => {
-                    let value = bytes
-                        .get(range)
-                        .ok_or_else(|| StorageError::damaged("cell is out of its row"))?;
-                    if state == STATE_VALUE {
-                        Cell::Value(value)
-                    } else {
-                        Cell::External(value)
-                    }
+        Ok(match state(bytes.get(self.states..).unwrap_or_default(), index) {
+            STATE_ABSENT => Cell::Absent,
+            STATE_NULL => Cell::Null,
+            state => {
+                let value = bytes.get(range).ok_or_else(|| StorageError::damaged("cell is out of its row"))?;
+                if state == STATE_VALUE {
+                    Cell::Value(value)
+                } else {
+                    Cell::External(value)
                 }
-            },
-        )
+            }
+        })
     }
 
     fn cell_times(&self, attnum: u16) -> Result<Option<CellTimes>> {
@@ -266,10 +223,6 @@ fn take_times(reader: &mut ByteReader<'_>, row_time: i64) -> Result<(u16, CellTi
     let tag = reader.varint()?;
     let attnum = u16::try_from(tag >> 1).map_err(|_| StorageError::damaged("too many columns"))?;
     let write_time = row_time.wrapping_add(reader.signed()?);
-    let expiry = if tag & 1 != 0 {
-        Some(reader.signed()?)
-    } else {
-        None
-    };
+    let expiry = if tag & 1 != 0 { Some(reader.signed()?) } else { None };
     Ok((attnum, CellTimes { write_time, expiry }))
 }

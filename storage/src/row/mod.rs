@@ -63,10 +63,7 @@ impl RowKind {
 
     /// Whether the version says that something was deleted.
     pub fn is_tombstone(self) -> bool {
-        matches!(
-            self,
-            RowKind::RowTombstone | RowKind::RangeTombstone | RowKind::PartitionTombstone
-        )
+        matches!(self, RowKind::RowTombstone | RowKind::RangeTombstone | RowKind::PartitionTombstone)
     }
 }
 

@@ -43,13 +43,10 @@ impl<S: PageSource> SegmentCursor<S> {
         let start = match (direction, lower, upper) {
             (Direction::Forward, Bound::Included(key) | Bound::Excluded(key), _) => Start::Key(key),
             (Direction::Forward, Bound::Unbounded, _) => Start::First,
-            (Direction::Backward, _, Bound::Included(key) | Bound::Excluded(key)) => {
-                Start::Key(key)
-            }
+            (Direction::Backward, _, Bound::Included(key) | Bound::Excluded(key)) => Start::Key(key),
             (Direction::Backward, _, Bound::Unbounded) => Start::Last,
         };
-        let (walk, page_no) =
-            Walk::descend(&cursor.reader.shared.source, PageKind::Inner, root, start)?;
+        let (walk, page_no) = Walk::descend(&cursor.reader.shared.source, PageKind::Inner, root, start)?;
         cursor.walk = walk;
         cursor.enter(page_no)?;
         Ok(cursor)
@@ -65,14 +62,7 @@ impl<S: PageSource> SegmentCursor<S> {
     }
 
     fn nowhere(reader: SegmentReader<S>) -> Self {
-        let header = RowHeader {
-            kind: RowKind::Row,
-            row_id: 0,
-            write_time: 0,
-            marker: false,
-            expiry: None,
-            natts: 0,
-        };
+        let header = RowHeader { kind: RowKind::Row, row_id: 0, write_time: 0, marker: false, expiry: None, natts: 0 };
         SegmentCursor {
             reader,
             direction: Direction::Forward,
@@ -107,12 +97,7 @@ impl<S: PageSource> SegmentCursor<S> {
     fn enter(&mut self, mut page_no: u32) -> Result<()> {
         loop {
             let buffer = self.leaf.take().map(Leaf::into_buffer).unwrap_or_default();
-            let leaf = Leaf::read(
-                &self.reader.shared.source,
-                page_no,
-                self.reader.columns(),
-                buffer,
-            )?;
+            let leaf = Leaf::read(&self.reader.shared.source, page_no, self.reader.columns(), buffer)?;
             let start = match &self.lower {
                 Bound::Unbounded => 0,
                 Bound::Included(key) => leaf.search(key, false)?,
@@ -150,8 +135,7 @@ impl<S: PageSource> SegmentCursor<S> {
         if bound_passed {
             return Ok(None);
         }
-        self.walk
-            .next(&self.reader.shared.source, PageKind::Inner, self.direction)
+        self.walk.next(&self.reader.shared.source, PageKind::Inner, self.direction)
     }
 
     fn go_to(&mut self, row: usize) -> Result<()> {
@@ -173,9 +157,7 @@ impl<S: PageSource> RowView for SegmentCursor<S> {
     }
 
     fn cell(&self, attnum: u16) -> Result<Cell<'_>> {
-        let leaf = self.leaf.as_ref().ok_or(StorageError::Refused {
-            what: "there is no current row",
-        })?;
+        let leaf = self.leaf.as_ref().ok_or(StorageError::Refused { what: "there is no current row" })?;
         let columns = self.reader.columns();
         // Attributes mostly are columns 1, 2, 3 ...
         let guess = usize::from(attnum).wrapping_sub(1);
@@ -197,9 +179,7 @@ impl<S: PageSource> RowView for SegmentCursor<S> {
             return Ok(None);
         };
         let found = extras.times.binary_search_by_key(&attnum, |(n, _)| *n).ok();
-        Ok(found
-            .and_then(|at| extras.times.get(at))
-            .map(|(_, times)| *times))
+        Ok(found.and_then(|at| extras.times.get(at)).map(|(_, times)| *times))
     }
 
     fn range_end(&self) -> Option<&[u8]> {
@@ -218,10 +198,7 @@ impl<S: PageSource> Cursor for SegmentCursor<S> {
         }
         let next = match self.direction {
             Direction::Forward => Some(self.row + 1).filter(|row| *row < self.rows.end),
-            Direction::Backward => self
-                .row
-                .checked_sub(1)
-                .filter(|row| *row >= self.rows.start),
+            Direction::Backward => self.row.checked_sub(1).filter(|row| *row >= self.rows.start),
         };
         if let Some(row) = next {
             return self.go_to(row);

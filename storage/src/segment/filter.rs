@@ -48,9 +48,7 @@ pub(super) struct FilterBuilder {
 
 impl FilterBuilder {
     pub(super) fn new(memory_bytes: usize, directory: &Path) -> Self {
-        FilterBuilder {
-            hashes: ExternalSorter::with_directory(memory_bytes, directory),
-        }
+        FilterBuilder { hashes: ExternalSorter::with_directory(memory_bytes, directory) }
     }
 
     pub(super) fn push(&mut self, partition: &[u8]) -> Result<()> {
@@ -62,19 +60,12 @@ impl FilterBuilder {
     }
 
     /// Writes the filter of `partitions` partitions; none if there are none.
-    pub(super) fn finish<S: PageSink>(
-        self,
-        pages: &mut PageWriter<S>,
-        partitions: u64,
-    ) -> Result<Option<FilterPlace>> {
+    pub(super) fn finish<S: PageSink>(self, pages: &mut PageWriter<S>, partitions: u64) -> Result<Option<FilterPlace>> {
         if partitions == 0 {
             return Ok(None);
         }
         let blocks = (partitions * BITS_PER_PARTITION).div_ceil(8 * BLOCK_BYTES as u64);
-        let place = FilterPlace {
-            first_page: pages.next_page(),
-            blocks,
-        };
+        let place = FilterPlace { first_page: pages.next_page(), blocks };
         let per_page = BLOCKS_PER_PAGE as u64;
         let mut content = [0; BLOCKS_PER_PAGE * BLOCK_BYTES];
         let mut page = 0;
@@ -103,16 +94,10 @@ impl FilterBuilder {
 }
 
 /// Whether the filter says that `partition` may be there.
-pub(super) fn may_contain<S: PageSource>(
-    source: &S,
-    place: FilterPlace,
-    partition: &[u8],
-) -> Result<bool> {
+pub(super) fn may_contain<S: PageSource>(source: &S, place: FilterPlace, partition: &[u8]) -> Result<bool> {
     let (first, bits) = hash(partition)?;
     let block = block_of(first, place.blocks);
-    let page_no = u32::try_from(block / BLOCKS_PER_PAGE as u64)
-        .ok()
-        .and_then(|n| place.first_page.checked_add(n));
+    let page_no = u32::try_from(block / BLOCKS_PER_PAGE as u64).ok().and_then(|n| place.first_page.checked_add(n));
     let page_no = page_no.ok_or_else(|| StorageError::damaged("filter goes beyond its run"))?;
     let page = source.page(page_no)?;
     let content = content_of(&page, PageKind::Filter, page_no)?;

@@ -45,10 +45,7 @@ impl Footer {
             self.summary.footer_page = self.summary.page_count - 1;
             let bytes = bincode::serde::encode_to_vec(&*self, bincode::config::standard())
                 .map_err(|error| StorageError::Source(error.to_string()))?;
-            let needed = 1 + bytes
-                .len()
-                .saturating_sub(LAST_PAGE_BYTES)
-                .div_ceil(CONTENT_CAPACITY) as u32;
+            let needed = 1 + bytes.len().saturating_sub(LAST_PAGE_BYTES).div_ceil(CONTENT_CAPACITY) as u32;
             if needed <= count {
                 break bytes;
             }
@@ -56,11 +53,7 @@ impl Footer {
         };
         if bytes.len() > MAX_BYTES {
             let (size, limit) = (bytes.len() as u64, MAX_BYTES as u64);
-            return Err(StorageError::TooLarge {
-                what: "footer",
-                size,
-                limit,
-            });
+            return Err(StorageError::TooLarge { what: "footer", size, limit });
         }
         let total = bytes.len() as u32;
         for _ in 1..count {
@@ -79,9 +72,7 @@ impl Footer {
 
     /// Reads the footer of a run of `page_count` pages.
     pub(super) fn read<S: PageSource>(source: &S, page_count: u32) -> Result<Self> {
-        let last = page_count
-            .checked_sub(1)
-            .ok_or_else(|| StorageError::damaged("run has no pages"))?;
+        let last = page_count.checked_sub(1).ok_or_else(|| StorageError::damaged("run has no pages"))?;
         Self::read_from(source, page_count, last).map_err(|error| error.on_page(last))
     }
 
@@ -114,16 +105,8 @@ impl Footer {
         if used != total || footer.summary.page_count != page_count {
             return Err(StorageError::damaged("footer is of another run"));
         }
-        let ascending = footer
-            .columns
-            .windows(2)
-            .all(|pair| pair[0].attnum < pair[1].attnum);
-        if !ascending
-            || footer
-                .columns
-                .first()
-                .is_some_and(|column| column.attnum == 0)
-        {
+        let ascending = footer.columns.windows(2).all(|pair| pair[0].attnum < pair[1].attnum);
+        if !ascending || footer.columns.first().is_some_and(|column| column.attnum == 0) {
             return Err(StorageError::damaged("columns are out of order"));
         }
         Ok(footer)

@@ -32,9 +32,7 @@ struct Level {
 impl Level {
     /// Length of the prefix that `separator` and those here but the first share.
     fn common(&self, separator: &[u8]) -> usize {
-        self.children.get(1).map_or(separator.len(), |(first, _)| {
-            shared_prefix(first, separator)
-        })
+        self.children.get(1).map_or(separator.len(), |(first, _)| shared_prefix(first, separator))
     }
 
     fn has_room(&self, separator: &[u8]) -> bool {
@@ -45,15 +43,8 @@ impl Level {
     }
 
     fn encode(&self, level: u8) -> Vec<u8> {
-        let last = self
-            .children
-            .last()
-            .map_or(&[][..], |(separator, _)| separator);
-        let common = if self.children.len() > 1 {
-            self.common(last)
-        } else {
-            0
-        };
+        let last = self.children.last().map_or(&[][..], |(separator, _)| separator);
+        let common = if self.children.len() > 1 { self.common(last) } else { 0 };
         let mut out = Vec::with_capacity(CONTENT_CAPACITY);
         out.extend_from_slice(&(self.children.len() as u16).to_le_bytes());
         out.extend_from_slice(&[level, 0]);
@@ -61,20 +52,11 @@ impl Level {
         out.extend_from_slice(&last[..common]);
         let mut end = 0;
         for (index, (separator, _)) in self.children.iter().enumerate() {
-            end += if index == 0 {
-                0
-            } else {
-                separator.len() - common
-            };
+            end += if index == 0 { 0 } else { separator.len() - common };
             out.extend_from_slice(&(end as u16).to_le_bytes());
         }
-        self.children
-            .iter()
-            .for_each(|(_, page_no)| out.extend_from_slice(&page_no.to_le_bytes()));
-        self.children
-            .iter()
-            .skip(1)
-            .for_each(|(separator, _)| out.extend_from_slice(&separator[common..]));
+        self.children.iter().for_each(|(_, page_no)| out.extend_from_slice(&page_no.to_le_bytes()));
+        self.children.iter().skip(1).for_each(|(separator, _)| out.extend_from_slice(&separator[common..]));
         out
     }
 }
@@ -87,43 +69,24 @@ pub(super) struct TreeBuilder {
 
 impl TreeBuilder {
     pub(super) fn new(kind: PageKind) -> Self {
-        TreeBuilder {
-            kind,
-            levels: Vec::new(),
-        }
+        TreeBuilder { kind, levels: Vec::new() }
     }
 
     /// Adds the next leaf.
-    pub(super) fn push<S: PageSink>(
-        &mut self,
-        pages: &mut PageWriter<S>,
-        separator: &[u8],
-        leaf: u32,
-    ) -> Result<()> {
+    pub(super) fn push<S: PageSink>(&mut self, pages: &mut PageWriter<S>, separator: &[u8], leaf: u32) -> Result<()> {
         self.push_at(pages, 0, separator.to_vec(), leaf)
     }
 
     /// Writes what is left, and gives the root and its level; level 0 is a leaf.
-    pub(super) fn finish<S: PageSink>(
-        mut self,
-        pages: &mut PageWriter<S>,
-    ) -> Result<Option<(u32, u8)>> {
+    pub(super) fn finish<S: PageSink>(mut self, pages: &mut PageWriter<S>) -> Result<Option<(u32, u8)>> {
         let mut index = 0;
         while index < self.levels.len() {
             let level = std::mem::take(&mut self.levels[index]);
             if index + 1 == self.levels.len() && level.children.len() == 1 {
-                return Ok(level
-                    .children
-                    .first()
-                    .map(|(_, page_no)| (*page_no, index as u8)));
+                return Ok(level.children.first().map(|(_, page_no)| (*page_no, index as u8)));
             }
             let page_no = pages.put(self.kind, &level.encode(index as u8 + 1))?;
-            let separator = level
-                .children
-                .into_iter()
-                .next()
-                .map(|(separator, _)| separator)
-                .unwrap_or_default();
+            let separator = level.children.into_iter().next().map(|(separator, _)| separator).unwrap_or_default();
             self.push_at(pages, index + 1, separator, page_no)?;
             index += 1;
         }
@@ -144,23 +107,14 @@ impl TreeBuilder {
             }
             let level = &mut self.levels[index];
             if level.children.is_empty() || level.has_room(&separator) {
-                level.bytes += if level.children.is_empty() {
-                    0
-                } else {
-                    separator.len()
-                };
+                level.bytes += if level.children.is_empty() { 0 } else { separator.len() };
                 level.children.push((separator, child));
                 return Ok(());
             }
             let full = std::mem::take(level);
             level.children.push((separator, child));
             child = pages.put(self.kind, &full.encode(index as u8 + 1))?;
-            separator = full
-                .children
-                .into_iter()
-                .next()
-                .map(|(separator, _)| separator)
-                .unwrap_or_default();
+            separator = full.children.into_iter().next().map(|(separator, _)| separator).unwrap_or_default();
         }
         Ok(())
     }

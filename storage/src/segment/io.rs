@@ -56,11 +56,7 @@ pub struct MemoryRun {
 impl MemoryRun {
     /// An empty run that reads only pages of this identity.
     pub fn new(storage_id: u64, run_id: u64) -> Self {
-        MemoryRun {
-            storage_id,
-            run_id,
-            pages: Vec::new(),
-        }
+        MemoryRun { storage_id, run_id, pages: Vec::new() }
     }
 
     /// Its pages.
@@ -89,11 +85,7 @@ impl PageSource for MemoryRun {
             .pages
             .get(page_no as usize)
             .ok_or_else(|| StorageError::damaged_at(page_no, "there is no such page"))?;
-        let identity = PageIdentity {
-            storage_id: self.storage_id,
-            run_id: self.run_id,
-            page_no,
-        };
+        let identity = PageIdentity { storage_id: self.storage_id, run_id: self.run_id, page_no };
         page::validate(page, &identity)?;
         Ok(page)
     }

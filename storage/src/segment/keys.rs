@@ -101,9 +101,7 @@ impl KeyBuffer {
         let mut out = vec![WORDS, len as u8];
         let mut sections = Vec::new();
         for word in words(len) {
-            let numbers: Vec<u64> = (0..rows)
-                .map(|row| to_word(&self.suffix(row)[word.clone()]))
-                .collect();
+            let numbers: Vec<u64> = (0..rows).map(|row| to_word(&self.suffix(row)[word.clone()])).collect();
             let before = sections.len();
             ints::encode_column(&mut sections, &numbers);
             put_varint(&mut out, (sections.len() - before) as u64);
@@ -115,16 +113,12 @@ impl KeyBuffer {
 
 /// The words of a suffix of `len` bytes; the last one may be shorter than 8.
 fn words(len: usize) -> impl Iterator<Item = Range<usize>> {
-    (0..len)
-        .step_by(8)
-        .map(move |start| start..len.min(start + 8))
+    (0..len).step_by(8).map(move |start| start..len.min(start + 8))
 }
 
 /// The big-endian number in at most 8 bytes.
 fn to_word(bytes: &[u8]) -> u64 {
-    bytes
-        .iter()
-        .fold(0, |word, byte| word << 8 | u64::from(*byte))
+    bytes.iter().fold(0, |word, byte| word << 8 | u64::from(*byte))
 }
 
 fn put_difference<'a>(out: &mut Vec<u8>, before: &[u8], bytes: &'a [u8]) -> &'a [u8] {
@@ -136,11 +130,7 @@ fn put_difference<'a>(out: &mut Vec<u8>, before: &[u8], bytes: &'a [u8]) -> &'a 
 }
 
 /// Appends to `all` what [`put_difference`] wrote, `before` being the range of the bytes before.
-fn take_difference(
-    reader: &mut ByteReader<'_>,
-    all: &mut Vec<u8>,
-    before: Range<usize>,
-) -> Result<Range<usize>> {
+fn take_difference(reader: &mut ByteReader<'_>, all: &mut Vec<u8>, before: Range<usize>) -> Result<Range<usize>> {
     let shared = reader.size()?;
     if shared > before.len() {
         return Err(StorageError::damaged("key shares more than there is"));
@@ -163,15 +153,9 @@ struct Partition {
 #[derive(Debug)]
 enum Suffixes {
     /// Decoded one after the other; each ends where the next starts.
-    Front {
-        data: Vec<u8>,
-        ranges: Vec<Range<usize>>,
-    },
+    Front { data: Vec<u8>, ranges: Vec<Range<usize>> },
     /// Numbers of 8 bytes, the last one of `last_len`.
-    Words {
-        columns: Vec<IntColumn>,
-        last_len: usize,
-    },
+    Words { columns: Vec<IntColumn>, last_len: usize },
 }
 
 /// The keys of a leaf. Front-coded suffixes are decoded once, words when they are asked for.
@@ -187,9 +171,7 @@ pub(super) struct Keys {
 
 impl Keys {
     pub(super) fn parse(body: &[u8], section: Range<usize>, rows: usize) -> Result<Self> {
-        let bytes = body
-            .get(section.clone())
-            .ok_or_else(|| StorageError::damaged("section is out of its leaf"))?;
+        let bytes = body.get(section.clone()).ok_or_else(|| StorageError::damaged("section is out of its leaf"))?;
         let mut reader = ByteReader::new(bytes);
         let count = reader.size()?;
         if count == 0 || count > rows {
@@ -200,10 +182,7 @@ impl Keys {
         for _ in 0..count {
             let len = reader.size()?;
             before = take_difference(&mut reader, &mut prefixes, before)?;
-            partitions.push(Partition {
-                first_row,
-                prefix: before.clone(),
-            });
+            partitions.push(Partition { first_row, prefix: before.clone() });
             first_row = first_row.saturating_add(len);
             if len == 0 || first_row > rows {
                 return Err(StorageError::damaged("partition is out of its leaf"));
@@ -214,8 +193,7 @@ impl Keys {
         }
         let suffixes = match reader.u8()? {
             FRONT_CODED => {
-                let (mut data, mut ranges, mut before) =
-                    (Vec::new(), Vec::with_capacity(rows), 0..0);
+                let (mut data, mut ranges, mut before) = (Vec::new(), Vec::with_capacity(rows), 0..0);
                 for _ in 0..rows {
                     before = take_difference(&mut reader, &mut data, before)?;
                     ranges.push(before.clone());
@@ -227,29 +205,18 @@ impl Keys {
                 if len == 0 || len > MAX_WORDS_LEN {
                     return Err(StorageError::damaged("key suffixes have no such length"));
                 }
-                let lengths = words(len)
-                    .map(|_| reader.size())
-                    .collect::<Result<Vec<_>>>()?;
+                let lengths = words(len).map(|_| reader.size()).collect::<Result<Vec<_>>>()?;
                 let mut columns = Vec::with_capacity(lengths.len());
                 for length in lengths {
                     let start = section.end - reader.rest().len();
                     reader.take(length)?;
                     columns.push(IntColumn::parse(body, start..start + length, rows)?);
                 }
-                Suffixes::Words {
-                    columns,
-                    last_len: len - (len - 1) / 8 * 8,
-                }
+                Suffixes::Words { columns, last_len: len - (len - 1) / 8 * 8 }
             }
             _ => return Err(StorageError::damaged("unknown encoding of keys")),
         };
-        Ok(Keys {
-            rows,
-            prefixes,
-            partitions,
-            last_partition: Cell::new(0),
-            suffixes,
-        })
+        Ok(Keys { rows, prefixes, partitions, last_partition: Cell::new(0), suffixes })
     }
 
     /// Replaces `out` by the key of `row`.
@@ -272,10 +239,7 @@ impl Keys {
         let Some(rest) = bound.strip_prefix(prefix) else {
             return Ok(partition.first_row);
         };
-        let end = self
-            .partitions
-            .get(index + 1)
-            .map_or(self.rows, |next| next.first_row);
+        let end = self.partitions.get(index + 1).map_or(self.rows, |next| next.first_row);
         let (mut low, mut high) = (partition.first_row, end);
         let mut suffix = Vec::new();
         while low < high {
@@ -299,20 +263,12 @@ impl Keys {
     /// Prefix of the partition that holds `row`, which mostly is the one asked for last.
     fn prefix_of(&self, row: usize) -> &[u8] {
         let holds = |index: usize| {
-            let end = self
-                .partitions
-                .get(index + 1)
-                .map_or(self.rows, |next| next.first_row);
-            self.partitions
-                .get(index)
-                .filter(|partition| (partition.first_row..end).contains(&row))
+            let end = self.partitions.get(index + 1).map_or(self.rows, |next| next.first_row);
+            self.partitions.get(index).filter(|partition| (partition.first_row..end).contains(&row))
         };
         let index = self.last_partition.get();
         let partition = holds(index).or_else(|| {
-            let index = self
-                .partitions
-                .partition_point(|partition| partition.first_row <= row)
-                .checked_sub(1)?;
+            let index = self.partitions.partition_point(|partition| partition.first_row <= row).checked_sub(1)?;
             self.last_partition.set(index);
             self.partitions.get(index)
         });
@@ -320,26 +276,18 @@ impl Keys {
     }
 
     fn prefix(&self, partition: &Partition) -> &[u8] {
-        self.prefixes
-            .get(partition.prefix.clone())
-            .unwrap_or_default()
+        self.prefixes.get(partition.prefix.clone()).unwrap_or_default()
     }
 
     fn read_suffix(&self, body: &[u8], row: usize, out: &mut Vec<u8>) -> Result<()> {
         match &self.suffixes {
             Suffixes::Front { data, ranges } => {
                 let suffix = ranges.get(row).and_then(|range| data.get(range.clone()));
-                out.extend_from_slice(
-                    suffix.ok_or_else(|| StorageError::damaged("row is out of its leaf"))?,
-                );
+                out.extend_from_slice(suffix.ok_or_else(|| StorageError::damaged("row is out of its leaf"))?);
             }
             Suffixes::Words { columns, last_len } => {
                 for (index, column) in columns.iter().enumerate() {
-                    let len = if index + 1 == columns.len() {
-                        *last_len
-                    } else {
-                        8
-                    };
+                    let len = if index + 1 == columns.len() { *last_len } else { 8 };
                     out.extend_from_slice(&column.get(body, row)?.to_be_bytes()[8 - len..]);
                 }
             }

@@ -8,8 +8,7 @@ use super::{leaf_pages, Column, PageSource};
 use crate::bytes::ByteReader;
 use crate::error::{Result, StorageError};
 use crate::row::{
-    Cell, CellTimes, RowExtras, RowHeader, RowKind, HAS_EXPIRY, HAS_RANGE_END, HAS_TIMES,
-    KIND_BITS, MARKER,
+    Cell, CellTimes, RowExtras, RowHeader, RowKind, HAS_EXPIRY, HAS_RANGE_END, HAS_TIMES, KIND_BITS, MARKER,
 };
 use std::cell::OnceCell;
 use std::ops::Range;
@@ -41,12 +40,7 @@ pub(super) struct Extras {
 
 impl Leaf {
     /// Reads the leaf that starts in page `page_no`. `buffer` is memory to use for it.
-    pub(super) fn read<S: PageSource>(
-        source: &S,
-        page_no: u32,
-        columns: &[Column],
-        buffer: Vec<u8>,
-    ) -> Result<Self> {
+    pub(super) fn read<S: PageSource>(source: &S, page_no: u32, columns: &[Column], buffer: Vec<u8>) -> Result<Self> {
         let body = leaf_pages::read(source, page_no, buffer)?;
         Self::parse(page_no, body, columns).map_err(|error| error.on_page(page_no))
     }
@@ -58,9 +52,7 @@ impl Leaf {
             return Err(StorageError::damaged("leaf has no such number of rows"));
         }
         if reader.size()? != FIXED_SECTIONS + columns.len() {
-            return Err(StorageError::damaged(
-                "leaf has other columns than its segment",
-            ));
+            return Err(StorageError::damaged("leaf has other columns than its segment"));
         }
         let mut lengths = reader;
         for _ in 0..FIXED_SECTIONS + columns.len() {
@@ -81,26 +73,11 @@ impl Leaf {
         let expiries = IntColumn::parse(&body, section()?, rows)?;
         let natts = IntColumn::parse(&body, section()?, rows)?;
         let extras = ColumnReader::parse(&body, section()?, rows, super::ColumnClass::Bytes)?;
-        let columns = columns
-            .iter()
-            .map(|_| Ok((section()?, OnceCell::new())))
-            .collect::<Result<Vec<_>>>()?;
+        let columns = columns.iter().map(|_| Ok((section()?, OnceCell::new()))).collect::<Result<Vec<_>>>()?;
         if start != body.len() {
             return Err(StorageError::damaged("bytes after the end of a leaf"));
         }
-        Ok(Leaf {
-            page_no,
-            rows,
-            keys,
-            row_ids,
-            flags,
-            write_times,
-            expiries,
-            natts,
-            extras,
-            columns,
-            body,
-        })
+        Ok(Leaf { page_no, rows, keys, row_ids, flags, write_times, expiries, natts, extras, columns, body })
     }
 
     pub(super) fn page_no(&self) -> u32 {
@@ -137,13 +114,8 @@ impl Leaf {
 
     fn read_header(&self, row: usize) -> Result<(RowHeader, u8)> {
         let body = &self.body;
-        let flags = u8::try_from(self.flags.get(body, row)?)
-            .map_err(|_| StorageError::damaged("unknown flags"))?;
-        let expiry = if flags & HAS_EXPIRY != 0 {
-            Some(self.expiries.get(body, row)? as i64)
-        } else {
-            None
-        };
+        let flags = u8::try_from(self.flags.get(body, row)?).map_err(|_| StorageError::damaged("unknown flags"))?;
+        let expiry = if flags & HAS_EXPIRY != 0 { Some(self.expiries.get(body, row)? as i64) } else { None };
         let natts = u16::try_from(self.natts.get(body, row)?);
         let header = RowHeader {
             kind: RowKind::from_byte(flags & KIND_BITS)?,
@@ -161,8 +133,7 @@ impl Leaf {
         if flags & (HAS_TIMES | HAS_RANGE_END) == 0 {
             return Ok(None);
         }
-        self.located(self.read_extras(row, flags, write_time))
-            .map(Some)
+        self.located(self.read_extras(row, flags, write_time)).map(Some)
     }
 
     fn read_extras(&self, row: usize, flags: u8, write_time: i64) -> Result<Extras> {
@@ -170,16 +141,8 @@ impl Leaf {
             return Err(StorageError::damaged("row lacks its extras"));
         };
         let mut reader = ByteReader::new(bytes);
-        let extras = RowExtras::take(
-            &mut reader,
-            write_time,
-            flags & HAS_TIMES != 0,
-            flags & HAS_RANGE_END != 0,
-        )?;
-        Ok(Extras {
-            times: extras.all_times(write_time)?,
-            range_end: extras.range_end.map(<[u8]>::to_vec),
-        })
+        let extras = RowExtras::take(&mut reader, write_time, flags & HAS_TIMES != 0, flags & HAS_RANGE_END != 0)?;
+        Ok(Extras { times: extras.all_times(write_time)?, range_end: extras.range_end.map(<[u8]>::to_vec) })
     }
 
     /// The cell of the column at `index` among the segment's columns.
@@ -194,8 +157,7 @@ impl Leaf {
         let reader = match cell.get() {
             Some(reader) => reader,
             None => {
-                let reader =
-                    ColumnReader::parse(&self.body, section.clone(), self.rows, column.class)?;
+                let reader = ColumnReader::parse(&self.body, section.clone(), self.rows, column.class)?;
                 cell.get_or_init(|| reader)
             }
         };

@@ -9,9 +9,7 @@ use super::keys::KeyBuffer;
 use super::{Column, ColumnClass};
 use crate::bytes::put_varint;
 use crate::error::{Result, StorageError};
-use crate::row::{
-    self, Cell, CellTimes, RowKind, RowView, HAS_EXPIRY, HAS_RANGE_END, HAS_TIMES, MARKER,
-};
+use crate::row::{self, Cell, CellTimes, RowKind, RowView, HAS_EXPIRY, HAS_RANGE_END, HAS_TIMES, MARKER};
 
 /// Rows that a leaf has at most.
 pub(super) const MAX_LEAF_ROWS: usize = 8192;
@@ -50,10 +48,7 @@ impl LeafBuffer {
             expiries: Vec::new(),
             natts: Vec::new(),
             extras: ColumnBuffer::new(ColumnClass::Bytes),
-            columns: columns
-                .iter()
-                .map(|column| (column.attnum, ColumnBuffer::new(column.class)))
-                .collect(),
+            columns: columns.iter().map(|column| (column.attnum, ColumnBuffer::new(column.class))).collect(),
             times: Vec::new(),
         }
     }
@@ -67,17 +62,10 @@ impl LeafBuffer {
         &self.row_ids[..rows]
     }
 
-    pub(super) fn push(
-        &mut self,
-        key: &[u8],
-        partition_len: usize,
-        row: &dyn RowView,
-    ) -> Result<Pushed> {
+    pub(super) fn push(&mut self, key: &[u8], partition_len: usize, row: &dyn RowView) -> Result<Pushed> {
         let header = row.header();
         if header.kind == RowKind::Anchor {
-            return Err(StorageError::Refused {
-                what: "an anchor does not belong in a segment",
-            });
+            return Err(StorageError::Refused { what: "an anchor does not belong in a segment" });
         }
         let mut bytes = key.len();
         self.times.clear();
@@ -112,18 +100,14 @@ impl LeafBuffer {
         self.write_times.push(header.write_time as u64);
         // A row without an expiry repeats the last, which costs least.
         let last = self.expiries.last().copied().unwrap_or(0);
-        self.expiries
-            .push(header.expiry.map_or(last, |expiry| expiry as u64));
+        self.expiries.push(header.expiry.map_or(last, |expiry| expiry as u64));
         self.natts.push(u64::from(header.natts));
         let expiries = self.times.iter().filter_map(|(_, times)| times.expiry);
         let cell_expiries = expiries.fold(None, |range: Option<(i64, i64)>, expiry| {
             let (low, high) = range.unwrap_or((expiry, expiry));
             Some((low.min(expiry), high.max(expiry)))
         });
-        Ok(Pushed {
-            bytes,
-            cell_expiries,
-        })
+        Ok(Pushed { bytes, cell_expiries })
     }
 
     /// Appends the body of a leaf of the first `rows` rows.
@@ -132,13 +116,7 @@ impl LeafBuffer {
         let mut ends = Vec::with_capacity(FIXED_SECTIONS + self.columns.len());
         self.keys.encode(&mut sections, rows);
         ends.push(sections.len());
-        for numbers in [
-            &self.row_ids,
-            &self.flags,
-            &self.write_times,
-            &self.expiries,
-            &self.natts,
-        ] {
+        for numbers in [&self.row_ids, &self.flags, &self.write_times, &self.expiries, &self.natts] {
             ints::encode_column(&mut sections, &numbers[..rows]);
             ends.push(sections.len());
         }
@@ -160,18 +138,11 @@ impl LeafBuffer {
 
     pub(super) fn remove_first(&mut self, rows: usize) {
         self.keys.remove_first(rows);
-        for numbers in [
-            &mut self.row_ids,
-            &mut self.flags,
-            &mut self.write_times,
-            &mut self.expiries,
-            &mut self.natts,
-        ] {
+        for numbers in [&mut self.row_ids, &mut self.flags, &mut self.write_times, &mut self.expiries, &mut self.natts]
+        {
             numbers.drain(..rows);
         }
         self.extras.remove_first(rows);
-        self.columns
-            .iter_mut()
-            .for_each(|(_, column)| column.remove_first(rows));
+        self.columns.iter_mut().for_each(|(_, column)| column.remove_first(rows));
     }
 }

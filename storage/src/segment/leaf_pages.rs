@@ -28,17 +28,9 @@ pub(super) struct Stored {
 pub(super) fn store(body: &[u8]) -> Stored {
     let compressed = lz4_flex::block::compress(body);
     if compressed.len() <= body.len() / 8 * 7 {
-        Stored {
-            flags: LZ4,
-            body_len: body.len(),
-            bytes: compressed,
-        }
+        Stored { flags: LZ4, body_len: body.len(), bytes: compressed }
     } else {
-        Stored {
-            flags: 0,
-            body_len: body.len(),
-            bytes: body.to_vec(),
-        }
+        Stored { flags: 0, body_len: body.len(), bytes: body.to_vec() }
     }
 }
 
@@ -49,19 +41,13 @@ pub(super) fn write<S: PageSink>(pages: &mut PageWriter<S>, stored: &Stored) -> 
         size: stored.body_len as u64,
         limit: (usize::from(u16::MAX) * CONTENT_CAPACITY) as u64,
     };
-    let (first, rest) = stored
-        .bytes
-        .split_at(stored.bytes.len().min(FIRST_PAGE_BYTES));
+    let (first, rest) = stored.bytes.split_at(stored.bytes.len().min(FIRST_PAGE_BYTES));
     let span = u16::try_from(1 + rest.len().div_ceil(CONTENT_CAPACITY)).map_err(|_| too_large())?;
     let mut content = Vec::with_capacity(CONTENT_CAPACITY);
     content.extend_from_slice(&[stored.flags, 0]);
     content.extend_from_slice(&span.to_le_bytes());
     content.extend_from_slice(&(stored.bytes.len() as u32).to_le_bytes());
-    content.extend_from_slice(
-        &u32::try_from(stored.body_len)
-            .map_err(|_| too_large())?
-            .to_le_bytes(),
-    );
+    content.extend_from_slice(&u32::try_from(stored.body_len).map_err(|_| too_large())?.to_le_bytes());
     content.extend_from_slice(first);
     let page_no = pages.put(PageKind::Leaf, &content)?;
     for part in rest.chunks(CONTENT_CAPACITY) {
@@ -77,11 +63,7 @@ pub(super) fn read<S: PageSource>(source: &S, page_no: u32, mut body: Vec<u8>) -
     let content = content_of(&page, PageKind::Leaf, page_no)?;
     let mut reader = ByteReader::new(content);
     let [flags, zero] = [reader.u8()?, reader.u8()?];
-    let (span, stored_len, body_len) = (
-        reader.u16()?,
-        reader.u32()? as usize,
-        reader.u32()? as usize,
-    );
+    let (span, stored_len, body_len) = (reader.u16()?, reader.u32()? as usize, reader.u32()? as usize);
     if flags & !LZ4 != 0 || zero != 0 {
         return Err(damaged("leaf is stored in an unknown way"));
     }
@@ -92,14 +74,11 @@ pub(super) fn read<S: PageSource>(source: &S, page_no: u32, mut body: Vec<u8>) -
     body.clear();
     let first = reader.take(stored_len.min(reader.rest().len()))?;
     if first.len() == stored_len && flags & LZ4 != 0 {
-        return decompress(first, body_len, body)
-            .ok_or_else(|| damaged("leaf cannot be decompressed"));
+        return decompress(first, body_len, body).ok_or_else(|| damaged("leaf cannot be decompressed"));
     }
     body.extend_from_slice(first);
     for next in 1..u32::from(span) {
-        let next = page_no
-            .checked_add(next)
-            .ok_or_else(|| damaged("leaf goes beyond its run"))?;
+        let next = page_no.checked_add(next).ok_or_else(|| damaged("leaf goes beyond its run"))?;
         let page = source.page(next)?;
         body.extend_from_slice(content_of(&page, PageKind::LeafContinuation, next)?);
     }
@@ -107,8 +86,7 @@ pub(super) fn read<S: PageSource>(source: &S, page_no: u32, mut body: Vec<u8>) -
         return Err(damaged("leaf is not as long as it says"));
     }
     if flags & LZ4 != 0 {
-        return decompress(&body, body_len, Vec::new())
-            .ok_or_else(|| damaged("leaf cannot be decompressed"));
+        return decompress(&body, body_len, Vec::new()).ok_or_else(|| damaged("leaf cannot be decompressed"));
     }
     if body.len() != body_len {
         return Err(damaged("leaf is not as long as it says"));

@@ -13,15 +13,7 @@ pub(super) struct PageWriter<S> {
 
 impl<S: PageSink> PageWriter<S> {
     pub(super) fn new(sink: S, storage_id: u64, run_id: u64) -> Self {
-        PageWriter {
-            sink,
-            identity: PageIdentity {
-                storage_id,
-                run_id,
-                page_no: 0,
-            },
-            page: page::empty(),
-        }
+        PageWriter { sink, identity: PageIdentity { storage_id, run_id, page_no: 0 }, page: page::empty() }
     }
 
     /// Number of the page that comes next.
@@ -51,10 +43,7 @@ impl<S: PageSink> PageWriter<S> {
 pub(super) fn content_of(page: &Page, kind: PageKind, page_no: u32) -> Result<&[u8]> {
     let (found, content) = page::parse(page).map_err(|error| error.on_page(page_no))?;
     if found != kind {
-        return Err(StorageError::damaged_at(
-            page_no,
-            "page is of another kind than expected",
-        ));
+        return Err(StorageError::damaged_at(page_no, "page is of another kind than expected"));
     }
     Ok(content)
 }

@@ -21,9 +21,7 @@ pub struct SegmentReader<S> {
 
 impl<S> Clone for SegmentReader<S> {
     fn clone(&self) -> Self {
-        SegmentReader {
-            shared: Rc::clone(&self.shared),
-        }
+        SegmentReader { shared: Rc::clone(&self.shared) }
     }
 }
 
@@ -34,9 +32,7 @@ impl<S: PageSource> SegmentReader<S> {
     /// `Damaged` if there is no valid footer; `Unsupported` if its version is not known; errors of the source.
     pub fn open(source: S, page_count: u32) -> Result<Self> {
         let footer = Footer::read(&source, page_count)?;
-        Ok(SegmentReader {
-            shared: Rc::new(Shared { source, footer }),
-        })
+        Ok(SegmentReader { shared: Rc::new(Shared { source, footer }) })
     }
 
     /// What the segment holds.
@@ -71,12 +67,7 @@ impl<S: PageSource> SegmentReader<S> {
     ///
     /// # Errors
     /// `Damaged`, and errors of the source.
-    pub fn cursor(
-        &self,
-        lower: Bound<&[u8]>,
-        upper: Bound<&[u8]>,
-        direction: Direction,
-    ) -> Result<SegmentCursor<S>> {
+    pub fn cursor(&self, lower: Bound<&[u8]>, upper: Bound<&[u8]>, direction: Direction) -> Result<SegmentCursor<S>> {
         SegmentCursor::open(self.clone(), lower, upper, direction)
     }
 
@@ -96,9 +87,19 @@ impl<S: PageSource> SegmentReader<S> {
             return Ok(None);
         };
         let leaf = Leaf::read(source, page_no, self.columns(), Vec::new())?;
-        let row = leaf
-            .find_row_id(row_id)?
-            .ok_or_else(|| StorageError::damaged_at(page_no, "row id is not in its leaf"))?;
+        let row =
+            leaf.find_row_id(row_id)?.ok_or_else(|| StorageError::damaged_at(page_no, "row id is not in its leaf"))?;
         SegmentCursor::at_row(self.clone(), leaf, row).map(Some)
+    }
+
+    /// Calls `take` with each run of consecutive ids that the row id map has: first id and number of ids, ascending.
+    ///
+    /// # Errors
+    /// `Damaged`, and errors of the source.
+    pub fn row_id_runs(&self, take: impl FnMut(u64, u64)) -> Result<()> {
+        match self.shared.footer.row_ids {
+            Some(root) => row_ids::each_run(&self.shared.source, root, take),
+            None => Ok(()),
+        }
     }
 }

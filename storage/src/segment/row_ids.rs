@@ -5,13 +5,14 @@
 //! first id (u64), its number of runs (u16) and its end (u16) after the directory, then the groups: first
 //! ids, numbers of ids, and leaves, each as a chunk of integers. A tree of its own leads to the page.
 
-use super::encoding::ints;
+use super::encoding::ints::{self, Ints};
 use super::inner::TreeBuilder;
 use super::pages::{content_of, PageWriter};
 use super::walk::{Root, Start, Walk};
 use super::{PageSink, PageSource};
 use crate::bytes::ByteReader;
 use crate::error::{Result, StorageError};
+use crate::merge::Direction;
 use crate::page::{PageKind, CONTENT_CAPACITY};
 use crate::sort::ExternalSorter;
 use std::path::Path;
@@ -28,10 +29,7 @@ pub(super) struct RowIdBuilder {
 
 impl RowIdBuilder {
     pub(super) fn new(memory_bytes: usize, directory: &Path) -> Self {
-        RowIdBuilder {
-            runs: ExternalSorter::with_directory(memory_bytes, directory),
-            ids: Vec::new(),
-        }
+        RowIdBuilder { runs: ExternalSorter::with_directory(memory_bytes, directory), ids: Vec::new() }
     }
 
     /// Adds the ids of the rows of a leaf. Id 0 names no row.
@@ -50,18 +48,12 @@ impl RowIdBuilder {
 
     /// Writes the map; none if there are no ids.
     pub(super) fn finish<S: PageSink>(self, pages: &mut PageWriter<S>) -> Result<Option<Root>> {
-        let mut writer = MapWriter {
-            tree: TreeBuilder::new(PageKind::RowIdInner),
-            groups: Vec::new(),
-            size: 2,
-        };
+        let mut writer = MapWriter { tree: TreeBuilder::new(PageKind::RowIdInner), groups: Vec::new(), size: 2 };
         let mut group = Vec::with_capacity(GROUP_RUNS);
         let mut runs = self.runs.finish()?;
         while let Some((first, payload)) = runs.next()? {
             let mut payload = ByteReader::new(payload);
-            let first = first
-                .first_chunk()
-                .map_or(0, |bytes| u64::from_be_bytes(*bytes));
+            let first = first.first_chunk().map_or(0, |bytes| u64::from_be_bytes(*bytes));
             group.push([first, u64::from(payload.u32()?), u64::from(payload.u32()?)]);
             if group.len() == GROUP_RUNS {
                 writer.add(pages, &group)?;
@@ -70,10 +62,7 @@ impl RowIdBuilder {
         }
         writer.add(pages, &group)?;
         writer.write_page(pages)?;
-        Ok(writer
-            .tree
-            .finish(pages)?
-            .map(|(page_no, height)| Root { page_no, height }))
+        Ok(writer.tree.finish(pages)?.map(|(page_no, height)| Root { page_no, height }))
     }
 }
 
@@ -117,9 +106,7 @@ impl MapWriter {
             content.extend_from_slice(&runs.to_le_bytes());
             content.extend_from_slice(&(end as u16).to_le_bytes());
         }
-        self.groups
-            .iter()
-            .for_each(|(.., bytes)| content.extend_from_slice(bytes));
+        self.groups.iter().for_each(|(.., bytes)| content.extend_from_slice(bytes));
         let page_no = pages.put(PageKind::RowIds, &content)?;
         self.groups.clear();
         self.size = 2;
@@ -136,49 +123,104 @@ pub(super) fn find<S: PageSource>(source: &S, root: Root, row_id: u64) -> Result
     find_in_page(content, row_id).map_err(|error| error.on_page(page_no))
 }
 
+/// Calls `take` with first id and number of ids of every run of ids, ascending.
+pub(super) fn each_run<S: PageSource>(source: &S, root: Root, mut take: impl FnMut(u64, u64)) -> Result<()> {
+    let (mut walk, mut page_no) = Walk::descend(source, PageKind::RowIdInner, root, Start::First)?;
+    loop {
+        let page = source.page(page_no)?;
+        let content = content_of(&page, PageKind::RowIds, page_no)?;
+        runs_in_page(content, &mut take).map_err(|error| error.on_page(page_no))?;
+        match walk.next(source, PageKind::RowIdInner, Direction::Forward)? {
+            Some(next) => page_no = next,
+            None => return Ok(()),
+        }
+    }
+}
+
+fn runs_in_page(content: &[u8], take: &mut impl FnMut(u64, u64)) -> Result<()> {
+    let mut groups = Groups::of(content)?;
+    while let Some((_, group)) = groups.next()? {
+        let group = groups.decode(group)?;
+        for run in 0..group.runs {
+            take(group.firsts.get(run), group.counts.get(run));
+        }
+    }
+    Ok(())
+}
+
 fn find_in_page(content: &[u8], row_id: u64) -> Result<Option<u32>> {
-    let mut reader = ByteReader::new(content);
-    let (mut start, mut found) = (0, None);
-    let count = reader.u16()?;
-    let mut directory = ByteReader::new(reader.take(usize::from(count) * DIRECTORY_ENTRY)?);
-    for _ in 0..count {
-        let (first, runs, end) = (
-            directory.u64()?,
-            usize::from(directory.u16()?),
-            usize::from(directory.u16()?),
-        );
+    let mut groups = Groups::of(content)?;
+    let mut found = None;
+    while let Some((first, group)) = groups.next()? {
         if first > row_id {
             break;
         }
-        found = Some((start..end, runs));
-        start = end;
+        found = Some(group);
     }
-    let Some((range, runs)) = found else {
+    let Some(group) = found else {
         return Ok(None);
     };
-    if runs > GROUP_RUNS {
-        return Err(StorageError::damaged("group of row ids is too large"));
-    }
-    let bytes = reader
-        .rest()
-        .get(range)
-        .ok_or_else(|| StorageError::damaged("group is out of its page"))?;
-    let mut group = ByteReader::new(bytes);
-    let (firsts, counts, leaves) = (
-        ints::decode(&mut group, runs)?,
-        ints::decode(&mut group, runs)?,
-        ints::decode(&mut group, runs)?,
-    );
-    let after = (0..runs)
-        .position(|run| firsts.get(run) > row_id)
-        .unwrap_or(runs);
+    let group = groups.decode(group)?;
+    let after = (0..group.runs).position(|run| group.firsts.get(run) > row_id).unwrap_or(group.runs);
     let Some(run) = after.checked_sub(1) else {
         return Ok(None);
     };
-    if row_id - firsts.get(run) >= counts.get(run) {
+    if row_id - group.firsts.get(run) >= group.counts.get(run) {
         return Ok(None);
     }
-    u32::try_from(leaves.get(run))
-        .map(Some)
-        .map_err(|_| StorageError::damaged("leaf is out of its run"))
+    u32::try_from(group.leaves.get(run)).map(Some).map_err(|_| StorageError::damaged("leaf is out of its run"))
+}
+
+/// The groups of a page, read one after the other.
+struct Groups<'a> {
+    directory: ByteReader<'a>,
+    left: u16,
+    /// End of the group read last.
+    end: usize,
+    bodies: &'a [u8],
+}
+
+/// Where a group lies among the bodies, and its number of runs.
+type GroupPlace = (std::ops::Range<usize>, usize);
+
+struct Group {
+    runs: usize,
+    firsts: Ints,
+    counts: Ints,
+    leaves: Ints,
+}
+
+impl<'a> Groups<'a> {
+    fn of(content: &'a [u8]) -> Result<Self> {
+        let mut reader = ByteReader::new(content);
+        let left = reader.u16()?;
+        let directory = reader.take(usize::from(left) * DIRECTORY_ENTRY)?;
+        Ok(Groups { directory: ByteReader::new(directory), left, end: 0, bodies: reader.rest() })
+    }
+
+    /// First id and place of the next group.
+    fn next(&mut self) -> Result<Option<(u64, GroupPlace)>> {
+        let Some(left) = self.left.checked_sub(1) else {
+            return Ok(None);
+        };
+        self.left = left;
+        let first = self.directory.u64()?;
+        let runs = usize::from(self.directory.u16()?);
+        let start = std::mem::replace(&mut self.end, usize::from(self.directory.u16()?));
+        Ok(Some((first, (start..self.end, runs))))
+    }
+
+    fn decode(&self, (place, runs): GroupPlace) -> Result<Group> {
+        if runs > GROUP_RUNS {
+            return Err(StorageError::damaged("group of row ids is too large"));
+        }
+        let bytes = self.bodies.get(place).ok_or_else(|| StorageError::damaged("group is out of its page"))?;
+        let mut bytes = ByteReader::new(bytes);
+        Ok(Group {
+            runs,
+            firsts: ints::decode(&mut bytes, runs)?,
+            counts: ints::decode(&mut bytes, runs)?,
+            leaves: ints::decode(&mut bytes, runs)?,
+        })
+    }
 }

@@ -29,20 +29,11 @@ impl Statistics {
             raw_bytes: 0,
             largest_partition: None,
         };
-        Statistics {
-            summary,
-            partition: None,
-        }
+        Statistics { summary, partition: None }
     }
 
     /// Counts a row, and says whether it begins a partition.
-    pub(super) fn push(
-        &mut self,
-        key: &[u8],
-        partition_len: usize,
-        header: &RowHeader,
-        pushed: &Pushed,
-    ) -> bool {
+    pub(super) fn push(&mut self, key: &[u8], partition_len: usize, header: &RowHeader, pushed: &Pushed) -> bool {
         let summary = &mut self.summary;
         if summary.row_count == 0 {
             summary.min_key = key.to_vec();
@@ -62,17 +53,10 @@ impl Statistics {
             return false;
         }
         let prefix = &key[..partition_len];
-        let begins = self
-            .partition
-            .as_ref()
-            .is_none_or(|partition| partition.key != prefix);
+        let begins = self.partition.as_ref().is_none_or(|partition| partition.key != prefix);
         if begins {
             self.end_partition();
-            self.partition = Some(LargestPartition {
-                key: prefix.to_vec(),
-                rows: 0,
-                bytes: 0,
-            });
+            self.partition = Some(LargestPartition { key: prefix.to_vec(), rows: 0, bytes: 0 });
         }
         if let Some(partition) = &mut self.partition {
             partition.rows += 1;
@@ -92,11 +76,7 @@ impl Statistics {
         }
         summary.partition_rows[class] += 1;
         summary.partition_count += 1;
-        if summary
-            .largest_partition
-            .as_ref()
-            .is_none_or(|largest| largest.rows < partition.rows)
-        {
+        if summary.largest_partition.as_ref().is_none_or(|largest| largest.rows < partition.rows) {
             summary.largest_partition = Some(partition);
         }
     }

@@ -65,13 +65,7 @@ pub struct WriterOptions {
 impl WriterOptions {
     /// Options with the system's folder for temporary files and 16 MB of memory.
     pub fn new(storage_id: u64, run_id: u64, columns: Vec<Column>) -> Self {
-        WriterOptions {
-            storage_id,
-            run_id,
-            columns,
-            temp_directory: std::env::temp_dir(),
-            memory_bytes: 16 << 20,
-        }
+        WriterOptions { storage_id, run_id, columns, temp_directory: std::env::temp_dir(), memory_bytes: 16 << 20 }
     }
 }
 

@@ -31,46 +31,30 @@ impl<'a> InnerPage<'a> {
         let mut reader = ByteReader::new(content);
         let count = usize::from(reader.u16()?);
         if count == 0 || reader.u8()? != level || reader.u8()? != 0 {
-            return Err(StorageError::damaged(
-                "inner page is not of the level expected",
-            ));
+            return Err(StorageError::damaged("inner page is not of the level expected"));
         }
         let common_len = usize::from(reader.u16()?);
         let common = reader.take(common_len)?;
         let ends = reader.take(2 * count)?;
         let children = reader.take(4 * count)?;
-        Ok(InnerPage {
-            count,
-            common,
-            ends,
-            children,
-            rests: reader.rest(),
-        })
+        Ok(InnerPage { count, common, ends, children, rests: reader.rest() })
     }
 
     fn child(&self, index: usize) -> Result<u32> {
-        let bytes = self
-            .children
-            .get(4 * index..)
-            .and_then(|bytes| bytes.first_chunk::<4>());
+        let bytes = self.children.get(4 * index..).and_then(|bytes| bytes.first_chunk::<4>());
         bytes
             .map(|bytes| u32::from_le_bytes(*bytes))
             .ok_or_else(|| StorageError::damaged("inner page has no such child"))
     }
 
     fn end(&self, index: usize) -> usize {
-        let bytes = self
-            .ends
-            .get(2 * index..)
-            .and_then(|bytes| bytes.first_chunk::<2>());
+        let bytes = self.ends.get(2 * index..).and_then(|bytes| bytes.first_chunk::<2>());
         bytes.map_or(0, |bytes| usize::from(u16::from_le_bytes(*bytes)))
     }
 
     fn rest(&self, index: usize) -> Result<&'a [u8]> {
         let range = self.end(index - 1)..self.end(index);
-        self.rests
-            .get(range)
-            .ok_or_else(|| StorageError::damaged("separator is out of its page"))
+        self.rests.get(range).ok_or_else(|| StorageError::damaged("separator is out of its page"))
     }
 
     /// The last child whose separator is not greater than `key`.
@@ -129,13 +113,7 @@ impl Walk {
         Ok((walk, leaf))
     }
 
-    fn go_down<S: PageSource>(
-        &mut self,
-        source: &S,
-        kind: PageKind,
-        from: Root,
-        start: Start<'_>,
-    ) -> Result<u32> {
+    fn go_down<S: PageSource>(&mut self, source: &S, kind: PageKind, from: Root, start: Start<'_>) -> Result<u32> {
         let mut page_no = from.page_no;
         for level in (1..=from.height).rev() {
             let (index, child) = in_page(source, kind, page_no, level, |page| match start {
@@ -165,23 +143,15 @@ impl Walk {
             };
             let Some(next) = next else { continue };
             let page = source.page(page_no)?;
-            let inner = InnerPage::parse(content_of(&page, kind, page_no)?, level)
-                .map_err(|e| e.on_page(page_no))?;
+            let inner = InnerPage::parse(content_of(&page, kind, page_no)?, level).map_err(|e| e.on_page(page_no))?;
             if next >= inner.count {
                 continue;
             }
-            let child = Root {
-                page_no: inner.child(next)?,
-                height: level - 1,
-            };
+            let child = Root { page_no: inner.child(next)?, height: level - 1 };
             self.steps.push((page_no, level, next));
             let leaf = self.go_down(source, kind, child, start)?;
             // Leaves are written in order; a walk that does not move on would not end.
-            let moved = if direction == Direction::Forward {
-                leaf > before
-            } else {
-                leaf < before
-            };
+            let moved = if direction == Direction::Forward { leaf > before } else { leaf < before };
             return if moved {
                 Ok(Some(leaf))
             } else {

@@ -80,33 +80,16 @@ impl<S: PageSink> SegmentWriter<S> {
     pub fn push(&mut self, key: &[u8], partition_len: usize, row: &dyn RowView) -> Result<()> {
         if key.len() > MAX_KEY_LEN {
             let (size, limit) = (key.len() as u64, MAX_KEY_LEN as u64);
-            return Err(StorageError::TooLarge {
-                what: "key",
-                size,
-                limit,
-            });
+            return Err(StorageError::TooLarge { what: "key", size, limit });
         }
         if partition_len > key.len() {
-            return Err(StorageError::Refused {
-                what: "the partition is longer than the key",
-            });
+            return Err(StorageError::Refused { what: "the partition is longer than the key" });
         }
-        if self
-            .buffer
-            .keys
-            .last()
-            .or(self.leaf_end.as_deref())
-            .is_some_and(|last| last >= key)
-        {
-            return Err(StorageError::Refused {
-                what: "keys are not ascending",
-            });
+        if self.buffer.keys.last().or(self.leaf_end.as_deref()).is_some_and(|last| last >= key) {
+            return Err(StorageError::Refused { what: "keys are not ascending" });
         }
         let pushed = self.buffer.push(key, partition_len, row)?;
-        if self
-            .statistics
-            .push(key, partition_len, row.header(), &pushed)
-        {
+        if self.statistics.push(key, partition_len, row.header(), &pushed) {
             self.filter.push(&key[..partition_len])?;
         }
         self.gathered += pushed.bytes;
@@ -132,22 +115,11 @@ impl<S: PageSink> SegmentWriter<S> {
     pub fn finish(mut self) -> Result<(S, SegmentSummary)> {
         self.write_leaves(true)?;
         let mut pages = self.pages;
-        let root = self
-            .tree
-            .finish(&mut pages)?
-            .map(|(page_no, height)| Root { page_no, height });
-        let summary = self
-            .statistics
-            .finish(self.leaf_end.as_deref().unwrap_or_default());
+        let root = self.tree.finish(&mut pages)?.map(|(page_no, height)| Root { page_no, height });
+        let summary = self.statistics.finish(self.leaf_end.as_deref().unwrap_or_default());
         let filter = self.filter.finish(&mut pages, summary.partition_count)?;
         let row_ids = self.row_ids.finish(&mut pages)?;
-        let mut footer = Footer {
-            columns: self.columns,
-            summary,
-            root,
-            row_ids,
-            filter,
-        };
+        let mut footer = Footer { columns: self.columns, summary, root, row_ids, filter };
         footer.write(&mut pages)?;
         Ok((pages.into_sink(), footer.summary))
     }
@@ -218,8 +190,7 @@ impl<S: PageSink> SegmentWriter<S> {
         };
         self.tree.push(&mut self.pages, separator, page_no)?;
         self.leaf_end = Some(self.buffer.keys.key(fit.rows - 1).to_vec());
-        self.row_ids
-            .push_leaf(self.buffer.row_ids(fit.rows), page_no)?;
+        self.row_ids.push_leaf(self.buffer.row_ids(fit.rows), page_no)?;
         self.buffer.remove_first(fit.rows);
         Ok(())
     }

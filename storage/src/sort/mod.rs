@@ -56,12 +56,7 @@ impl ExternalSorter {
         if !self.entries.is_empty() && self.memory_used() + added > self.memory_bytes {
             self.spill()?;
         }
-        self.entries.push(Entry {
-            prefix: prefix(key),
-            start: self.buffer.len(),
-            key_len,
-            payload_len,
-        });
+        self.entries.push(Entry { prefix: prefix(key), start: self.buffer.len(), key_len, payload_len });
         self.buffer.extend_from_slice(key);
         self.buffer.extend_from_slice(payload);
         Ok(())
@@ -86,11 +81,7 @@ impl ExternalSorter {
         match self.spill.take() {
             None => {
                 self.sort();
-                runs.push(Run::Memory {
-                    buffer: self.buffer,
-                    entries: self.entries,
-                    at: 0,
-                });
+                runs.push(Run::Memory { buffer: self.buffer, entries: self.entries, at: 0 });
             }
             Some(spill) => {
                 self.spill = Some(spill);
@@ -114,16 +105,12 @@ impl ExternalSorter {
     fn sort(&mut self) {
         let buffer = &self.buffer;
         self.entries.sort_unstable_by(|a, b| {
-            let keys = a
-                .prefix
-                .cmp(&b.prefix)
-                .then_with(|| key_of(buffer, a).cmp(key_of(buffer, b)));
+            let keys = a.prefix.cmp(&b.prefix).then_with(|| key_of(buffer, a).cmp(key_of(buffer, b)));
             // Of two pairs that start at the same place the first is wholly empty.
             keys.then((a.start, a.payload_len).cmp(&(b.start, b.payload_len)))
         });
         self.entries.dedup_by(|later, earlier| {
-            let same =
-                later.prefix == earlier.prefix && key_of(buffer, later) == key_of(buffer, earlier);
+            let same = later.prefix == earlier.prefix && key_of(buffer, later) == key_of(buffer, earlier);
             if same {
                 *earlier = *later;
             }
@@ -134,11 +121,7 @@ impl ExternalSorter {
     fn spill(&mut self) -> Result<()> {
         self.sort();
         if self.spill.is_none() {
-            self.spill = Some(Spill {
-                file: tempfile::tempfile_in(&self.directory)?,
-                len: 0,
-                runs: Vec::new(),
-            });
+            self.spill = Some(Spill { file: tempfile::tempfile_in(&self.directory)?, len: 0, runs: Vec::new() });
         }
         let Some(spill) = self.spill.as_mut() else {
             return Ok(());
@@ -187,15 +170,9 @@ pub struct SortedRows {
 
 impl SortedRows {
     fn new(runs: Vec<Run>) -> Self {
-        let mut heap = (0..runs.len())
-            .filter(|index| runs[*index].pair().is_some())
-            .collect::<Vec<_>>();
+        let mut heap = (0..runs.len()).filter(|index| runs[*index].pair().is_some()).collect::<Vec<_>>();
         heapify(&mut heap, |a, b| before(&runs, a, b));
-        SortedRows {
-            runs,
-            heap,
-            shown: false,
-        }
+        SortedRows { runs, heap, shown: false }
     }
 
     /// The next pair in ascending order of keys; each key comes once.
@@ -210,8 +187,7 @@ impl SortedRows {
         let Some(&top) = self.heap.first() else {
             return Ok(None);
         };
-        while let Some(older) = (1..self.heap.len().min(3)).find(|at| self.key(*at) == self.key(0))
-        {
+        while let Some(older) = (1..self.heap.len().min(3)).find(|at| self.key(*at) == self.key(0)) {
             self.advance(older)?;
         }
         self.shown = true;
@@ -270,9 +246,7 @@ mod tests {
     fn memory_stays_within_its_bound_and_a_pair_larger_than_it_still_passes() {
         let mut sorter = ExternalSorter::new(64 * 1024);
         for n in 0..20_000u32 {
-            sorter
-                .push(&n.wrapping_mul(2_654_435_761).to_be_bytes(), &[7; 20])
-                .unwrap();
+            sorter.push(&n.wrapping_mul(2_654_435_761).to_be_bytes(), &[7; 20]).unwrap();
             assert!(sorter.memory_used() <= 64 * 1024);
         }
         sorter.push(b"large", &vec![1; 1 << 20]).unwrap();

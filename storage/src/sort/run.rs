@@ -27,22 +27,14 @@ pub(super) fn key_of<'a>(buffer: &'a [u8], entry: &Entry) -> &'a [u8] {
 
 /// A sorted run and the pair it stands at.
 pub(super) enum Run {
-    Memory {
-        buffer: Vec<u8>,
-        entries: Vec<Entry>,
-        at: usize,
-    },
+    Memory { buffer: Vec<u8>, entries: Vec<Entry>, at: usize },
     File(FileRun),
 }
 
 impl Run {
     pub(super) fn pair(&self) -> Option<(&[u8], &[u8])> {
         match self {
-            Run::Memory {
-                buffer,
-                entries,
-                at,
-            } => {
+            Run::Memory { buffer, entries, at } => {
                 let entry = entries.get(*at)?;
                 let len = entry.key_len as usize + entry.payload_len as usize;
                 Some(buffer[entry.start..entry.start + len].split_at(entry.key_len as usize))
@@ -83,25 +75,13 @@ pub(super) struct FileRun {
 impl FileRun {
     /// At the first pair of the run that lies between `at` and `end` of `file`.
     pub(super) fn open(file: Rc<File>, at: u64, end: u64, room: usize) -> Result<Self> {
-        let mut run = FileRun {
-            file,
-            at,
-            end,
-            room,
-            buffer: Vec::new(),
-            pair: 0,
-            key: 0,
-            len: 0,
-        };
+        let mut run = FileRun { file, at, end, room, buffer: Vec::new(), pair: 0, key: 0, len: 0 };
         run.advance()?;
         Ok(run)
     }
 
     fn pair(&self) -> Option<(&[u8], &[u8])> {
-        let pair = self
-            .buffer
-            .get(self.pair..self.pair + self.len)
-            .filter(|_| self.len > 0)?;
+        let pair = self.buffer.get(self.pair..self.pair + self.len).filter(|_| self.len > 0)?;
         pair.get(PAIR_HEADER..)?.split_at_checked(self.key)
     }
 
@@ -112,12 +92,7 @@ impl FileRun {
         }
         self.need(PAIR_HEADER)?;
         let header = &self.buffer[self.pair..self.pair + PAIR_HEADER];
-        let number = |at: usize| {
-            header[at..at + 4]
-                .iter()
-                .rev()
-                .fold(0usize, |n, byte| n << 8 | usize::from(*byte))
-        };
+        let number = |at: usize| header[at..at + 4].iter().rev().fold(0usize, |n, byte| n << 8 | usize::from(*byte));
         self.key = number(0);
         let len = PAIR_HEADER + self.key + number(4);
         self.need(len)?;

@@ -21,27 +21,10 @@ pub type Reader = SegmentReader<MemoryRun>;
 
 pub fn columns() -> Vec<Column> {
     use ColumnClass::*;
-    let classes = [
-        Int1,
-        Int2,
-        Int4,
-        Int8,
-        Float4,
-        Float8,
-        Fixed(16),
-        Bytes,
-        Bytes,
-    ];
+    let classes = [Int1, Int2, Int4, Int8, Float4, Float8, Fixed(16), Bytes, Bytes];
     // Attribute 5 is not stored: a key column whose value is in the key.
     let attnums = [1, 2, 3, 4, 6, 7, 8, 9, 10];
-    attnums
-        .iter()
-        .zip(classes)
-        .map(|(attnum, class)| Column {
-            attnum: *attnum,
-            class,
-        })
-        .collect()
+    attnums.iter().zip(classes).map(|(attnum, class)| Column { attnum: *attnum, class }).collect()
 }
 
 pub fn write(model: &Model, partition_len: usize) -> (MemoryRun, u32) {
@@ -145,56 +128,35 @@ fn header() -> impl Strategy<Value = RowHeader> {
         1 => Just(RowKind::Static),
     ];
     let time = prop_oneof![4 => 1_700_000_000_000_000i64..1_700_000_001_000_000, 1 => any::<i64>()];
-    (
-        kind,
-        time,
-        prop::bool::weighted(0.9),
-        prop::option::weighted(0.1, any::<i64>()),
-        8u16..12,
+    (kind, time, prop::bool::weighted(0.9), prop::option::weighted(0.1, any::<i64>()), 8u16..12).prop_map(
+        |(kind, write_time, marker, expiry, natts)| RowHeader { kind, row_id: 0, write_time, marker, expiry, natts },
     )
-        .prop_map(|(kind, write_time, marker, expiry, natts)| RowHeader {
-            kind,
-            row_id: 0,
-            write_time,
-            marker,
-            expiry,
-            natts,
-        })
 }
 
 pub fn row() -> impl Strategy<Value = RowBuilder> {
-    let cells: Vec<_> = columns()
-        .into_iter()
-        .map(|column| cell(column.class))
-        .collect();
+    let cells: Vec<_> = columns().into_iter().map(|column| cell(column.class)).collect();
     let times = prop_oneof![
         10 => Just(Vec::new()),
         1 => prop::collection::vec((prop::sample::select(vec![1u16, 4, 9]), any::<i64>(), any::<Option<i64>>()), 1..4),
     ];
-    (
-        header(),
-        cells,
-        times,
-        prop::collection::vec(any::<u8>(), 0..6),
-    )
-        .prop_map(|(header, cells, times, range_end)| {
-            let mut row = RowBuilder::new(header);
-            for (column, cell) in columns().iter().zip(cells) {
-                match cell {
-                    AnyCell::Absent => row.set_absent(column.attnum),
-                    AnyCell::Null => row.set_null(column.attnum),
-                    AnyCell::Value(value) => row.set_value(column.attnum, &value),
-                    AnyCell::External(pointer) => row.set_external(column.attnum, &pointer),
-                }
+    (header(), cells, times, prop::collection::vec(any::<u8>(), 0..6)).prop_map(|(header, cells, times, range_end)| {
+        let mut row = RowBuilder::new(header);
+        for (column, cell) in columns().iter().zip(cells) {
+            match cell {
+                AnyCell::Absent => row.set_absent(column.attnum),
+                AnyCell::Null => row.set_null(column.attnum),
+                AnyCell::Value(value) => row.set_value(column.attnum, &value),
+                AnyCell::External(pointer) => row.set_external(column.attnum, &pointer),
             }
-            for (attnum, write_time, expiry) in times {
-                row.set_times(attnum, Some(CellTimes { write_time, expiry }));
-            }
-            if header.kind == RowKind::RangeTombstone {
-                row.set_range_end(&range_end);
-            }
-            row
-        })
+        }
+        for (attnum, write_time, expiry) in times {
+            row.set_times(attnum, Some(CellTimes { write_time, expiry }));
+        }
+        if header.kind == RowKind::RangeTombstone {
+            row.set_range_end(&range_end);
+        }
+        row
+    })
 }
 
 /// A key: partition of two bytes, then a suffix of 8 bytes or of any length.
@@ -211,15 +173,8 @@ pub fn model(most: usize) -> impl Strategy<Value = Model> {
     let rows = prop::collection::btree_map(key(), row(), 0..most);
     (rows, any::<bool>(), 1u64..1 << 40).prop_map(|(mut rows, consecutive, start)| {
         for (index, row) in rows.values_mut().enumerate() {
-            let step = if consecutive {
-                index as u64
-            } else {
-                index as u64 * 7919 % 10_007
-            };
-            let header = RowHeader {
-                row_id: start + step,
-                ..*row.header()
-            };
+            let step = if consecutive { index as u64 } else { index as u64 * 7919 % 10_007 };
+            let header = RowHeader { row_id: start + step, ..*row.header() };
             row.set_header(header);
         }
         rows
@@ -234,16 +189,9 @@ pub fn readings(partitions: u32, rows: u32) -> Model {
         let mut walk = 2000i64;
         for n in 0..rows {
             id += 1;
-            walk += i64::from(
-                partition
-                    .wrapping_mul(31)
-                    .wrapping_add(n.wrapping_mul(7919))
-                    % 101,
-            ) - 50;
+            walk += i64::from(partition.wrapping_mul(31).wrapping_add(n.wrapping_mul(7919)) % 101) - 50;
             let mut key = (partition as u16).to_be_bytes().to_vec();
-            key.extend_from_slice(
-                &((1u64 << 63) | (780_000_000_000_000 + u64::from(n) * 600_000_000)).to_be_bytes(),
-            );
+            key.extend_from_slice(&((1u64 << 63) | (780_000_000_000_000 + u64::from(n) * 600_000_000)).to_be_bytes());
             let header = RowHeader {
                 kind: RowKind::Row,
                 row_id: id,
@@ -254,10 +202,7 @@ pub fn readings(partitions: u32, rows: u32) -> Model {
             };
             let mut row = RowBuilder::new(header);
             row.set_value(7, &(walk as f64 / 100.0).to_le_bytes());
-            row.set_value(
-                9,
-                ["ok", "warning", "error"][(walk % 7 / 3) as usize % 3].as_bytes(),
-            );
+            row.set_value(9, ["ok", "warning", "error"][(walk % 7 / 3) as usize % 3].as_bytes());
             model.insert(key, row);
         }
     }

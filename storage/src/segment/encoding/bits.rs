@@ -37,12 +37,7 @@ pub(crate) fn pack(out: &mut Vec<u8>, values: impl Iterator<Item = u64>, width: 
 }
 
 /// Unpacks `count` numbers of `width` bits from `bytes`.
-pub(crate) fn unpack(
-    bytes: &[u8],
-    width: u32,
-    count: usize,
-    mut each: impl FnMut(u64),
-) -> Result<()> {
+pub(crate) fn unpack(bytes: &[u8], width: u32, count: usize, mut each: impl FnMut(u64)) -> Result<()> {
     if width > 64 || bytes.len() < packed_len(count, width) {
         return Err(StorageError::damaged("packed numbers end too early"));
     }

@@ -74,12 +74,8 @@ pub(crate) fn encode_column(out: &mut Vec<u8>, states: &[u8], strings: &Strings)
         Some((entries, codes)) => {
             out.push(DICTIONARY);
             put_varint(out, entries.len() as u64);
-            entries
-                .iter()
-                .for_each(|entry| put_varint(out, entry.len() as u64));
-            entries
-                .iter()
-                .for_each(|entry| out.extend_from_slice(entry));
+            entries.iter().for_each(|entry| put_varint(out, entry.len() as u64));
+            entries.iter().for_each(|entry| out.extend_from_slice(entry));
             encode_chunks(out, states.len(), |rows, out| {
                 if put_states(out, &states[rows.clone()]) {
                     ints::encode(out, &codes[rows]);
@@ -90,14 +86,9 @@ pub(crate) fn encode_column(out: &mut Vec<u8>, states: &[u8], strings: &Strings)
             out.push(PLAIN);
             encode_chunks(out, states.len(), |rows, out| {
                 if put_states(out, &states[rows.clone()]) {
-                    let lengths: Vec<u64> = rows
-                        .clone()
-                        .map(|row| strings.get(row).len() as u64)
-                        .collect();
+                    let lengths: Vec<u64> = rows.clone().map(|row| strings.get(row).len() as u64).collect();
                     ints::encode(out, &lengths);
-                    out.extend_from_slice(
-                        &strings.data[strings.start(rows.start)..strings.start(rows.end)],
-                    );
+                    out.extend_from_slice(&strings.data[strings.start(rows.start)..strings.start(rows.end)]);
                 }
             });
         }
@@ -114,9 +105,7 @@ pub(crate) struct BytesColumn {
 
 impl BytesColumn {
     pub(crate) fn parse(body: &[u8], section: Range<usize>, rows: usize) -> Result<Self> {
-        let bytes = body
-            .get(section.clone())
-            .ok_or_else(|| StorageError::damaged("section is out of its leaf"))?;
+        let bytes = body.get(section.clone()).ok_or_else(|| StorageError::damaged("section is out of its leaf"))?;
         let mut reader = ByteReader::new(bytes);
         let dictionary = match reader.u8()? {
             PLAIN => None,
@@ -125,9 +114,7 @@ impl BytesColumn {
                 if count > rows {
                     return Err(StorageError::damaged("dictionary is larger than its leaf"));
                 }
-                let lengths = (0..count)
-                    .map(|_| reader.size())
-                    .collect::<Result<Vec<_>>>()?;
+                let lengths = (0..count).map(|_| reader.size()).collect::<Result<Vec<_>>>()?;
                 let mut entries = Vec::with_capacity(count);
                 for len in lengths {
                     let start = section.end - reader.rest().len();
@@ -139,18 +126,14 @@ impl BytesColumn {
             _ => return Err(StorageError::damaged("unknown encoding of bytes")),
         };
         let start = section.end - reader.rest().len();
-        Ok(BytesColumn {
-            dictionary,
-            chunks: Chunks::parse(body, start..section.end, rows)?,
-        })
+        Ok(BytesColumn { dictionary, chunks: Chunks::parse(body, start..section.end, rows)? })
     }
 
     /// State and bytes of the cell in `row`; the bytes are empty where the cell has none.
     pub(crate) fn get<'a>(&self, body: &'a [u8], row: usize) -> Result<(u8, &'a [u8])> {
         let has_dictionary = self.dictionary.is_some();
-        let (chunk, index) = self.chunks.of_row(body, row, |bytes, rows, at| {
-            decode(bytes, rows, at, has_dictionary)
-        })?;
+        let (chunk, index) =
+            self.chunks.of_row(body, row, |bytes, rows, at| decode(bytes, rows, at, has_dictionary))?;
         let state = chunk.state(index);
         if state < super::column::STATE_VALUE {
             return Ok((state, &[]));
@@ -163,12 +146,8 @@ impl BytesColumn {
             },
             (Values::Strided { start, len }, _) => start + index * len..start + (index + 1) * len,
             (Values::Codes(codes), Some(entries)) => {
-                let entry = usize::try_from(codes.get(index))
-                    .ok()
-                    .and_then(|code| entries.get(code));
-                entry
-                    .cloned()
-                    .ok_or_else(|| StorageError::damaged("value is not in the dictionary"))?
+                let entry = usize::try_from(codes.get(index)).ok().and_then(|code| entries.get(code));
+                entry.cloned().ok_or_else(|| StorageError::damaged("value is not in the dictionary"))?
             }
             _ => return Err(damaged()),
         };
@@ -181,27 +160,18 @@ fn decode(bytes: &[u8], rows: usize, at: usize, has_dictionary: bool) -> Result<
     let mut reader = ByteReader::new(bytes);
     let (states, any) = take_states(&mut reader, rows)?;
     if !any {
-        return Ok(ColumnChunk {
-            states,
-            values: Values::None,
-        });
+        return Ok(ColumnChunk { states, values: Values::None });
     }
     let numbers = ints::decode(&mut reader, rows)?;
     if has_dictionary {
-        return Ok(ColumnChunk {
-            states,
-            values: Values::Codes(numbers),
-        });
+        return Ok(ColumnChunk { states, values: Values::Codes(numbers) });
     }
     let damaged = || StorageError::damaged("values are out of their chunk");
     let mut end = at + (bytes.len() - reader.rest().len());
     let limit = at + bytes.len();
     let values = match numbers.constant() {
         Some(len) => {
-            let len = usize::try_from(len)
-                .ok()
-                .filter(|len| *len <= bytes.len())
-                .ok_or_else(damaged)?;
+            let len = usize::try_from(len).ok().filter(|len| *len <= bytes.len()).ok_or_else(damaged)?;
             if end + len * rows > limit {
                 return Err(damaged());
             }
@@ -212,10 +182,7 @@ fn decode(bytes: &[u8], rows: usize, at: usize, has_dictionary: bool) -> Result<
             starts.push(end);
             for row in 0..rows {
                 let len = usize::try_from(numbers.get(row)).map_err(|_| damaged())?;
-                end = end
-                    .checked_add(len)
-                    .filter(|end| *end <= limit)
-                    .ok_or_else(damaged)?;
+                end = end.checked_add(len).filter(|end| *end <= limit).ok_or_else(damaged)?;
                 starts.push(end);
             }
             Values::Spans(starts)

@@ -7,11 +7,7 @@ use std::cell::OnceCell;
 use std::ops::Range;
 
 /// Appends the chunks of `rows` rows: the lengths of all but the last, then the chunks that `encode` makes.
-pub(crate) fn encode_chunks(
-    out: &mut Vec<u8>,
-    rows: usize,
-    mut encode: impl FnMut(Range<usize>, &mut Vec<u8>),
-) {
+pub(crate) fn encode_chunks(out: &mut Vec<u8>, rows: usize, mut encode: impl FnMut(Range<usize>, &mut Vec<u8>)) {
     if rows <= CHUNK_ROWS {
         encode(0..rows, out);
         return;
@@ -37,9 +33,7 @@ pub(crate) struct Chunks<T> {
 impl<T> Chunks<T> {
     /// Finds the chunks of `rows` rows in `body[section]`.
     pub(crate) fn parse(body: &[u8], section: Range<usize>, rows: usize) -> Result<Self> {
-        let bytes = body
-            .get(section.clone())
-            .ok_or_else(|| StorageError::damaged("section is out of its leaf"))?;
+        let bytes = body.get(section.clone()).ok_or_else(|| StorageError::damaged("section is out of its leaf"))?;
         let mut reader = ByteReader::new(bytes);
         let count = rows.div_ceil(CHUNK_ROWS);
         let mut chunks = Vec::with_capacity(count);
@@ -49,11 +43,7 @@ impl<T> Chunks<T> {
         }
         let mut start = section.end - reader.rest().len();
         for index in 1..=count {
-            let end = if index == count {
-                section.end
-            } else {
-                start.saturating_add(lengths.size()?)
-            };
+            let end = if index == count { section.end } else { start.saturating_add(lengths.size()?) };
             if end > section.end {
                 return Err(StorageError::damaged("chunk is out of its section"));
             }
@@ -86,13 +76,8 @@ impl<T> Chunks<T> {
         index: usize,
         decode: impl FnOnce(&[u8], usize, usize) -> Result<T>,
     ) -> Result<&'a T> {
-        let (range, cell) = self
-            .chunks
-            .get(index)
-            .ok_or_else(|| StorageError::damaged("row is out of its leaf"))?;
-        let bytes = body
-            .get(range.clone())
-            .ok_or_else(|| StorageError::damaged("chunk is out of its leaf"))?;
+        let (range, cell) = self.chunks.get(index).ok_or_else(|| StorageError::damaged("row is out of its leaf"))?;
+        let bytes = body.get(range.clone()).ok_or_else(|| StorageError::damaged("chunk is out of its leaf"))?;
         let rows = (self.rows - index * CHUNK_ROWS).min(CHUNK_ROWS);
         let chunk = decode(bytes, rows, range.start)?;
         Ok(cell.get_or_init(|| chunk))

@@ -76,9 +76,7 @@ impl ColumnChunk {
     pub(crate) fn state(&self, index: usize) -> u8 {
         match &self.states {
             States::All(state) => *state,
-            States::Packed(packed) => packed
-                .get(index / 4)
-                .map_or(0, |byte| byte >> (index % 4 * 2) & 3),
+            States::Packed(packed) => packed.get(index / 4).map_or(0, |byte| byte >> (index % 4 * 2) & 3),
         }
     }
 }
@@ -95,12 +93,7 @@ pub(crate) struct ColumnBuffer {
 
 impl ColumnBuffer {
     pub(crate) fn new(class: ColumnClass) -> Self {
-        ColumnBuffer {
-            class,
-            states: Vec::new(),
-            numbers: Vec::new(),
-            strings: Strings::default(),
-        }
+        ColumnBuffer { class, states: Vec::new(), numbers: Vec::new(), strings: Strings::default() }
     }
 
     /// Adds a row's cell and says how many bytes its value has.
@@ -112,23 +105,15 @@ impl ColumnBuffer {
             Cell::External(pointer) => (STATE_EXTERNAL, pointer),
         };
         if state == STATE_VALUE && self.class.width().is_some_and(|width| width != bytes.len()) {
-            return Err(StorageError::Refused {
-                what: "a value does not have its column's length",
-            });
+            return Err(StorageError::Refused { what: "a value does not have its column's length" });
         }
         if state == STATE_EXTERNAL && self.class != ColumnClass::Bytes {
-            return Err(StorageError::Refused {
-                what: "an external value in a column of fixed length",
-            });
+            return Err(StorageError::Refused { what: "an external value in a column of fixed length" });
         }
         self.states.push(state);
         if is_numeric(self.class) {
             let last = self.numbers.last().copied().unwrap_or(0);
-            self.numbers.push(if state == STATE_VALUE {
-                to_number(self.class, bytes)
-            } else {
-                last
-            });
+            self.numbers.push(if state == STATE_VALUE { to_number(self.class, bytes) } else { last });
         } else {
             self.strings.push(bytes);
         }
@@ -201,19 +186,12 @@ pub(crate) enum ColumnReader {
 }
 
 impl ColumnReader {
-    pub(crate) fn parse(
-        body: &[u8],
-        section: Range<usize>,
-        rows: usize,
-        class: ColumnClass,
-    ) -> Result<Self> {
+    pub(crate) fn parse(body: &[u8], section: Range<usize>, rows: usize, class: ColumnClass) -> Result<Self> {
         Ok(match class.width() {
             _ if section.is_empty() => ColumnReader::Absent,
-            Some(width) if is_numeric(class) => ColumnReader::Numbers {
-                class,
-                width,
-                chunks: Chunks::parse(body, section, rows)?,
-            },
+            Some(width) if is_numeric(class) => {
+                ColumnReader::Numbers { class, width, chunks: Chunks::parse(body, section, rows)? }
+            }
             width => ColumnReader::Bytes(BytesColumn::parse(body, section, rows)?, width),
         })
     }
@@ -224,26 +202,18 @@ impl ColumnReader {
             ColumnReader::Bytes(column, width) => {
                 let (state, bytes) = column.get(body, row)?;
                 if state >= STATE_VALUE && width.is_some_and(|width| width != bytes.len()) {
-                    return Err(StorageError::damaged(
-                        "a value does not have its column's length",
-                    ));
+                    return Err(StorageError::damaged("a value does not have its column's length"));
                 }
                 (state, bytes)
             }
-            ColumnReader::Numbers {
-                class,
-                width,
-                chunks,
-            } => {
-                let (chunk, index) = chunks.of_row(body, row, |bytes, rows, _| {
-                    decode(bytes, rows, *class, *width)
-                })?;
+            ColumnReader::Numbers { class, width, chunks } => {
+                let (chunk, index) = chunks.of_row(body, row, |bytes, rows, _| decode(bytes, rows, *class, *width))?;
                 let bytes = match &chunk.values {
                     // One value alone stands for all.
                     Values::Decoded { width, bytes } if bytes.len() == *width => &bytes[..],
-                    Values::Decoded { width, bytes } => bytes
-                        .get(index * width..(index + 1) * width)
-                        .unwrap_or_default(),
+                    Values::Decoded { width, bytes } => {
+                        bytes.get(index * width..(index + 1) * width).unwrap_or_default()
+                    }
                     _ => &[],
                 };
                 (chunk.state(index), bytes)
@@ -254,11 +224,7 @@ impl ColumnReader {
             STATE_NULL => Cell::Null,
             STATE_VALUE => Cell::Value(bytes),
             _ if matches!(self, ColumnReader::Bytes(_, None)) => Cell::External(bytes),
-            _ => {
-                return Err(StorageError::damaged(
-                    "an external value in a column of fixed length",
-                ))
-            }
+            _ => return Err(StorageError::damaged("an external value in a column of fixed length")),
         })
     }
 }
@@ -267,27 +233,16 @@ fn decode(bytes: &[u8], rows: usize, class: ColumnClass, width: usize) -> Result
     let mut reader = ByteReader::new(bytes);
     let (states, any) = take_states(&mut reader, rows)?;
     if !any {
-        return Ok(ColumnChunk {
-            states,
-            values: Values::None,
-        });
+        return Ok(ColumnChunk { states, values: Values::None });
     }
     let bytes = if matches!(class, ColumnClass::Float4 | ColumnClass::Float8) {
         floats::decode(&mut reader, rows, width)?
     } else {
         let numbers = ints::decode(&mut reader, rows)?;
-        let count = if numbers.constant().is_some() {
-            1
-        } else {
-            rows
-        };
+        let count = if numbers.constant().is_some() { 1 } else { rows };
         let mut bytes = Vec::with_capacity(count * width);
-        (0..count)
-            .for_each(|index| bytes.extend_from_slice(&numbers.get(index).to_le_bytes()[..width]));
+        (0..count).for_each(|index| bytes.extend_from_slice(&numbers.get(index).to_le_bytes()[..width]));
         bytes
     };
-    Ok(ColumnChunk {
-        states,
-        values: Values::Decoded { width, bytes },
-    })
+    Ok(ColumnChunk { states, values: Values::Decoded { width, bytes } })
 }

@@ -23,8 +23,7 @@ const MAX_EXACT: f64 = (1u64 << 53) as f64;
 /// Appends the chunk of numbers given by their bits in `width` bytes each (4 or 8).
 pub(crate) fn encode(out: &mut Vec<u8>, bits: &[u64], width: usize) {
     let allowed = bits.len() / 16;
-    let decimal = (0..POWERS.len())
-        .find_map(|power| decimals(bits, width, power, allowed).map(|found| (power, found)));
+    let decimal = (0..POWERS.len()).find_map(|power| decimals(bits, width, power, allowed).map(|found| (power, found)));
     let mut as_bits = vec![BITS];
     ints::encode(&mut as_bits, bits);
     let mut best = as_bits;
@@ -55,12 +54,7 @@ pub(crate) fn encode(out: &mut Vec<u8>, bits: &[u64], width: usize) {
 
 /// The numbers times 10^`power` as integers, and the indexes of those that are none; `None` if these are more
 /// than `allowed`. An exception's integer repeats the one before, which costs least.
-fn decimals(
-    bits: &[u64],
-    width: usize,
-    power: usize,
-    allowed: usize,
-) -> Option<(Vec<u64>, Vec<usize>)> {
+fn decimals(bits: &[u64], width: usize, power: usize, allowed: usize) -> Option<(Vec<u64>, Vec<usize>)> {
     let mut integers = Vec::with_capacity(bits.len());
     let mut exceptions = Vec::new();
     let mut last = 0;
@@ -102,9 +96,7 @@ pub(crate) fn decode(reader: &mut ByteReader<'_>, count: usize, width: usize) ->
     match reader.u8()? {
         BITS => {
             let integers = ints::decode(reader, count)?;
-            (0..count).for_each(|index| {
-                bytes.extend_from_slice(&integers.get(index).to_le_bytes()[..width])
-            });
+            (0..count).for_each(|index| bytes.extend_from_slice(&integers.get(index).to_le_bytes()[..width]));
         }
         DECIMAL => {
             let power = usize::from(reader.u8()?);
@@ -113,9 +105,7 @@ pub(crate) fn decode(reader: &mut ByteReader<'_>, count: usize, width: usize) ->
             }
             let integers = ints::decode(reader, count)?;
             for index in 0..count {
-                bytes.extend_from_slice(
-                    &from_decimal(integers.get(index), power, width).to_le_bytes()[..width],
-                );
+                bytes.extend_from_slice(&from_decimal(integers.get(index), power, width).to_le_bytes()[..width]);
             }
             let mut next = 0usize;
             for _ in 0..reader.size()? {
@@ -133,11 +123,7 @@ pub(crate) fn decode(reader: &mut ByteReader<'_>, count: usize, width: usize) ->
                 bytes.extend((0..width).map(|byte| planes[byte * count + index]));
             }
         }
-        _ => {
-            return Err(StorageError::damaged(
-                "unknown encoding of floating-point numbers",
-            ))
-        }
+        _ => return Err(StorageError::damaged("unknown encoding of floating-point numbers")),
     }
     Ok(bytes)
 }
@@ -153,10 +139,7 @@ mod tests {
         let mut reader = ByteReader::new(&out);
         let found = decode(&mut reader, bits.len(), width).unwrap();
         assert!(reader.is_empty());
-        let expected: Vec<u8> = bits
-            .iter()
-            .flat_map(|value| value.to_le_bytes()[..width].to_vec())
-            .collect();
+        let expected: Vec<u8> = bits.iter().flat_map(|value| value.to_le_bytes()[..width].to_vec()).collect();
         assert_eq!(found, expected);
         out.len()
     }

@@ -45,9 +45,9 @@ impl Ints {
     /// Index of the first of `count` numbers that equals `value`.
     fn position(&self, count: usize, value: u64) -> Option<usize> {
         match self {
-            Ints::Linear { first, step: 1 } => usize::try_from(value.wrapping_sub(*first))
-                .ok()
-                .filter(|index| *index < count),
+            Ints::Linear { first, step: 1 } => {
+                usize::try_from(value.wrapping_sub(*first)).ok().filter(|index| *index < count)
+            }
             Ints::Linear { .. } => (0..count).find(|index| self.get(*index) == value),
             Ints::Values(values) => values.iter().position(|found| *found == value),
         }
@@ -82,10 +82,7 @@ pub(crate) fn encode(out: &mut Vec<u8>, values: &[u64]) {
         put_signed(out, first as i64);
         return;
     }
-    let deltas: Vec<u64> = values
-        .windows(2)
-        .map(|pair| pair[1].wrapping_sub(pair[0]))
-        .collect();
+    let deltas: Vec<u64> = values.windows(2).map(|pair| pair[1].wrapping_sub(pair[0])).collect();
     let linear = deltas.iter().all(|delta| *delta == deltas[0]);
     if linear {
         out.push(CONSTANT | DELTAS);
@@ -104,11 +101,7 @@ pub(crate) fn encode(out: &mut Vec<u8>, values: &[u64]) {
     let too_wide = |value: &u64| best.width < 64 && value >> best.width != 0;
     let patches = residuals.iter().filter(|value| too_wide(value)).count();
     let mut tag = PACKED;
-    for (set, bit) in [
-        (best.deltas, DELTAS),
-        (best.folded, FOLDED),
-        (patches > 0, PATCHED),
-    ] {
+    for (set, bit) in [(best.deltas, DELTAS), (best.folded, FOLDED), (patches > 0, PATCHED)] {
         if set {
             tag |= bit;
         }
@@ -123,11 +116,7 @@ pub(crate) fn encode(out: &mut Vec<u8>, values: &[u64]) {
     if patches > 0 {
         put_varint(out, patches as u64);
         let mut next = 0;
-        for (index, value) in residuals
-            .iter()
-            .enumerate()
-            .filter(|(_, value)| too_wide(value))
-        {
+        for (index, value) in residuals.iter().enumerate().filter(|(_, value)| too_wide(value)) {
             put_varint(out, (index - next) as u64);
             put_varint(out, value >> best.width);
             next = index + 1;
@@ -149,19 +138,11 @@ fn plan(values: &[u64], deltas: bool, scratch: &mut Vec<u64>) -> Plan {
     scratch.clear();
     scratch.extend_from_slice(values);
     let middle = scratch.len() / 2;
-    let median = *scratch
-        .select_nth_unstable_by_key(middle, |value| *value as i64)
-        .1;
+    let median = *scratch.select_nth_unstable_by_key(middle, |value| *value as i64).1;
     let least = values.iter().map(|value| *value as i64).min().unwrap_or(0) as u64;
     let mut best: Option<Plan> = None;
     for (base, folded) in [(least, false), (median, true)] {
-        let mut plan = Plan {
-            deltas,
-            folded,
-            base,
-            width: 0,
-            bits: 0,
-        };
+        let mut plan = Plan { deltas, folded, base, width: 0, bits: 0 };
         let mut counts = [0usize; 65];
         for value in values {
             counts[64 - residual(*value, &plan).leading_zeros() as usize] += 1;
@@ -175,13 +156,7 @@ fn plan(values: &[u64], deltas: bool, scratch: &mut Vec<u64>) -> Plan {
             best = Some(plan);
         }
     }
-    best.unwrap_or(Plan {
-        deltas,
-        folded: false,
-        base: 0,
-        width: 64,
-        bits: usize::MAX,
-    })
+    best.unwrap_or(Plan { deltas, folded: false, base: 0, width: 64, bits: usize::MAX })
 }
 
 /// Width, and cost in bits, given how many residuals have which length. A patch costs a byte for its place and
@@ -206,11 +181,7 @@ pub(crate) fn decode(reader: &mut ByteReader<'_>, count: usize) -> Result<Ints> 
         return Ok(Ints::Linear { first: 0, step: 0 });
     }
     let tag = reader.u8()?;
-    let first = if tag & DELTAS != 0 || tag == CONSTANT {
-        reader.signed()? as u64
-    } else {
-        0
-    };
+    let first = if tag & DELTAS != 0 || tag == CONSTANT { reader.signed()? as u64 } else { 0 };
     if tag & PACKED == 0 {
         let step = match tag {
             CONSTANT => 0,
@@ -240,13 +211,9 @@ pub(crate) fn decode(reader: &mut ByteReader<'_>, count: usize) -> Result<Ints> 
         patch(reader, residuals, width)?;
     }
     if tag & FOLDED != 0 {
-        residuals
-            .iter_mut()
-            .for_each(|value| *value = base.wrapping_add(unzigzag(*value) as u64));
+        residuals.iter_mut().for_each(|value| *value = base.wrapping_add(unzigzag(*value) as u64));
     } else {
-        residuals
-            .iter_mut()
-            .for_each(|value| *value = base.wrapping_add(*value));
+        residuals.iter_mut().for_each(|value| *value = base.wrapping_add(*value));
     }
     if deltas {
         let mut last = first;
@@ -264,12 +231,8 @@ fn patch(reader: &mut ByteReader<'_>, residuals: &mut [u64], width: u32) -> Resu
     for _ in 0..reader.size()? {
         let index = next.saturating_add(reader.size()?);
         let high = reader.varint()?;
-        let value = residuals
-            .get_mut(index)
-            .ok_or_else(|| StorageError::damaged("patch is out of its chunk"))?;
-        *value |= high
-            .checked_shl(width)
-            .ok_or_else(|| StorageError::damaged("patch is too wide"))?;
+        let value = residuals.get_mut(index).ok_or_else(|| StorageError::damaged("patch is out of its chunk"))?;
+        *value |= high.checked_shl(width).ok_or_else(|| StorageError::damaged("patch is too wide"))?;
         next = index + 1;
     }
     Ok(())
@@ -291,11 +254,7 @@ pub(crate) struct IntColumn {
 
 impl IntColumn {
     pub(crate) fn parse(body: &[u8], section: Range<usize>, rows: usize) -> Result<Self> {
-        let chunks = if section.is_empty() {
-            None
-        } else {
-            Some(Chunks::parse(body, section, rows)?)
-        };
+        let chunks = if section.is_empty() { None } else { Some(Chunks::parse(body, section, rows)?) };
         Ok(IntColumn { chunks })
     }
 

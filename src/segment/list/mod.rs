@@ -12,59 +12,12 @@ use super::cache;
 use crate::error::Report;
 use crate::pg::bytea;
 
-/// A published segment.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SegmentEntry {
-    pub storage_id: u64,
-    pub run_id: u64,
-    /// First block of the run in the table's main fork.
-    pub first_block: u32,
-    pub page_count: u32,
-    /// Places in the order of segments that this one stands for, both inclusive; a merged segment has the union of its inputs'.
-    pub sequence_low: u64,
-    pub sequence_high: u64,
-    /// Written by a bulk load: some snapshots may not see its rows yet.
-    pub bulk: bool,
-    /// Versions in it, tombstones included.
-    pub row_count: u64,
-    pub tombstone_count: u64,
-    pub min_key: Vec<u8>,
-    pub max_key: Vec<u8>,
-}
+mod entry;
+mod row;
 
-impl SegmentEntry {
-    /// Size on disk in bytes.
-    pub fn bytes(&self) -> u64 {
-        u64::from(self.page_count) * u64::from(pg_sys::BLCKSZ)
-    }
-}
-
-/// A segment with what maintenance needs to know of its list row.
-pub struct ListedSegment {
-    pub entry: SegmentEntry,
-    /// The transaction that wrote the list row.
-    pub xmin: pg_sys::TransactionId,
-    /// Place of the list row.
-    pub tid: pg_sys::ItemPointerData,
-}
-
-/// Attribute numbers of the list's columns.
-mod column {
-    pub const RELATION: usize = 1;
-    pub const STORAGE_ID: usize = 2;
-    pub const RUN_ID: usize = 3;
-    pub const FIRST_BLOCK: usize = 4;
-    pub const PAGE_COUNT: usize = 5;
-    pub const PUBLISHED: usize = 6;
-    pub const BULK: usize = 7;
-    pub const SEQUENCE_LOW: usize = 8;
-    pub const SEQUENCE_HIGH: usize = 9;
-    pub const ROW_COUNT: usize = 10;
-    pub const TOMBSTONE_COUNT: usize = 11;
-    pub const MIN_KEY: usize = 12;
-    pub const MAX_KEY: usize = 13;
-    pub const COUNT: usize = 13;
-}
+pub use entry::{ListedSegment, SegmentEntry};
+use row::column;
+pub use row::ListRow;
 
 /// `int8eq` of pg_proc.dat.
 const INT8EQ: u32 = 467;
@@ -90,12 +43,9 @@ pub(super) fn forget(relation: Option<pg_sys::Oid>) {
 }
 
 fn missing() -> ! {
-    Report::new(
-        "55000",
-        "table cass_catalog.segment, the list of segments, is missing",
-    )
-    .hint("Install extension \"cass\" in this database.")
-    .raise()
+    Report::new("55000", "table cass_catalog.segment, the list of segments, is missing")
+        .hint("Install extension \"cass\" in this database.")
+        .raise()
 }
 
 impl List {
@@ -107,10 +57,7 @@ impl List {
         let lock_mode = lock_mode as pg_sys::LOCKMODE;
         if let Some((heap, index)) = OIDS.get() {
             // SAFETY: the OIDs are forgotten when the list is dropped, and table_open raises if there is no such table.
-            return List {
-                heap: unsafe { pg_sys::table_open(heap, lock_mode) },
-                index,
-            };
+            return List { heap: unsafe { pg_sys::table_open(heap, lock_mode) }, index };
         }
         cache::watch_relations();
         // SAFETY: the names are NUL-terminated; the relation is opened before it is looked into.
@@ -135,11 +82,7 @@ impl List {
 
     /// Closes the list, giving up a reader's lock and keeping a writer's to the transaction's end.
     pub fn close(self, lock_mode: u32) {
-        let kept = if lock_mode == pg_sys::AccessShareLock {
-            lock_mode
-        } else {
-            pg_sys::NoLock
-        };
+        let kept = if lock_mode == pg_sys::AccessShareLock { lock_mode } else { pg_sys::NoLock };
         // SAFETY: opened by `open` and closed once, since `self` is consumed.
         unsafe { pg_sys::table_close(self.heap, kept as pg_sys::LOCKMODE) }
     }
@@ -176,14 +119,7 @@ impl List {
         // SAFETY: the list is open, the key names one of its columns, and each tuple is read before the scan moves on.
         unsafe {
             let by_index = index != pg_sys::InvalidOid;
-            let scan = pg_sys::systable_beginscan(
-                self.heap,
-                index,
-                by_index,
-                snapshot,
-                count,
-                &raw mut key,
-            );
+            let scan = pg_sys::systable_beginscan(self.heap, index, by_index, snapshot, count, &raw mut key);
             loop {
                 let tuple = pg_sys::systable_getnext(scan);
                 if tuple.is_null() {
@@ -213,11 +149,7 @@ impl List {
             }
         });
         let Some(mut tid) = reserved else {
-            Report::new(
-                "XX000",
-                "the reservation of a run has disappeared from cass_catalog.segment",
-            )
-            .raise()
+            Report::new("XX000", "the reservation of a run has disappeared from cass_catalog.segment").raise()
         };
         self.write(table, segment, true, Some(&mut tid));
     }
@@ -249,11 +181,7 @@ impl List {
         // SAFETY: values and nulls have as many elements as the list has columns (checked by `open`), of their types; the
         // list is open with RowExclusiveLock.
         unsafe {
-            let tuple = pg_sys::heap_form_tuple(
-                (*self.heap).rd_att,
-                values.as_mut_ptr(),
-                nulls.as_mut_ptr(),
-            );
+            let tuple = pg_sys::heap_form_tuple((*self.heap).rd_att, values.as_mut_ptr(), nulls.as_mut_ptr());
             match old {
                 None => pg_sys::CatalogTupleInsert(self.heap, tuple),
                 Some(tid) => pg_sys::CatalogTupleUpdate(self.heap, tid, tuple),
@@ -270,15 +198,7 @@ impl List {
         unsafe {
             let command = pg_sys::GetCurrentCommandId(true);
             let no_snapshot = std::ptr::null_mut();
-            pg_sys::heap_delete(
-                self.heap,
-                &raw mut tid,
-                command,
-                no_snapshot,
-                false,
-                &raw mut failure,
-                false,
-            );
+            pg_sys::heap_delete(self.heap, &raw mut tid, command, no_snapshot, false, &raw mut failure, false);
         }
     }
 
@@ -306,120 +226,17 @@ fn scan_key(attribute: usize, procedure: u32, argument: Datum) -> pg_sys::ScanKe
 
 /// Sees every row that exists.
 fn any_snapshot() -> pg_sys::SnapshotData {
-    pg_sys::SnapshotData {
-        snapshot_type: pg_sys::SnapshotType::SNAPSHOT_ANY,
-        ..Default::default()
-    }
+    pg_sys::SnapshotData { snapshot_type: pg_sys::SnapshotType::SNAPSHOT_ANY, ..Default::default() }
 }
 
 /// Sees what is committed and what this transaction wrote.
 fn self_snapshot() -> pg_sys::SnapshotData {
-    pg_sys::SnapshotData {
-        snapshot_type: pg_sys::SnapshotType::SNAPSHOT_SELF,
-        ..Default::default()
-    }
-}
-
-/// A row of the list where a scan found it.
-pub struct ListRow {
-    values: [Datum; column::COUNT],
-    tuple: pg_sys::HeapTuple,
-}
-
-impl ListRow {
-    /// # Safety
-    /// `tuple` is a row of the list, whose memory outlives the value made of it.
-    unsafe fn of(heap: pg_sys::Relation, tuple: pg_sys::HeapTuple) -> ListRow {
-        let mut values = [Datum::from(0_usize); column::COUNT];
-        let mut nulls = [false; column::COUNT];
-        // SAFETY: promised by the caller; there is room for all columns, none of which can be null.
-        unsafe {
-            pg_sys::heap_deform_tuple(
-                tuple,
-                (*heap).rd_att,
-                values.as_mut_ptr(),
-                nulls.as_mut_ptr(),
-            )
-        }
-        ListRow { values, tuple }
-    }
-
-    fn number(&self, attribute: usize) -> u64 {
-        self.values[attribute - 1].value() as u64
-    }
-
-    fn bytes(&self, attribute: usize) -> Vec<u8> {
-        // SAFETY: a bytea of a row that is still there; a detoasted copy is freed after it was read.
-        unsafe {
-            let datum = self.values[attribute - 1];
-            let stored = datum.cast_mut_ptr::<pg_sys::varlena>();
-            let plain = pg_sys::pg_detoast_datum_packed(stored);
-            let bytes = bytea::bytes_of(Datum::from(plain)).to_vec();
-            if plain != stored {
-                pg_sys::pfree(plain.cast());
-            }
-            bytes
-        }
-    }
-
-    pub fn table(&self) -> pg_sys::Oid {
-        pg_sys::Oid::from(self.number(column::RELATION) as u32)
-    }
-
-    pub fn storage_id(&self) -> u64 {
-        self.number(column::STORAGE_ID)
-    }
-
-    fn run_id(&self) -> u64 {
-        self.number(column::RUN_ID)
-    }
-
-    /// First block and number of blocks that the row keeps.
-    pub fn blocks(&self) -> (u32, u32) {
-        (
-            self.number(column::FIRST_BLOCK) as u32,
-            self.number(column::PAGE_COUNT) as u32,
-        )
-    }
-
-    pub fn tid(&self) -> pg_sys::ItemPointerData {
-        // SAFETY: the tuple is still there.
-        unsafe { (*self.tuple).t_self }
-    }
-
-    fn xmin(&self) -> pg_sys::TransactionId {
-        // SAFETY: the tuple is still there and has a header.
-        unsafe { pg_sys::htup::HeapTupleHeaderGetXmin((*self.tuple).t_data) }
-    }
-
-    /// The segment, or `None` for a run that is only reserved.
-    pub fn segment(&self) -> Option<SegmentEntry> {
-        if self.values[column::PUBLISHED - 1].value() & 1 == 0 {
-            return None;
-        }
-        let (first_block, page_count) = self.blocks();
-        Some(SegmentEntry {
-            storage_id: self.storage_id(),
-            run_id: self.run_id(),
-            first_block,
-            page_count,
-            sequence_low: self.number(column::SEQUENCE_LOW),
-            sequence_high: self.number(column::SEQUENCE_HIGH),
-            bulk: self.values[column::BULK - 1].value() & 1 != 0,
-            row_count: self.number(column::ROW_COUNT),
-            tombstone_count: self.number(column::TOMBSTONE_COUNT),
-            min_key: self.bytes(column::MIN_KEY),
-            max_key: self.bytes(column::MAX_KEY),
-        })
-    }
+    pg_sys::SnapshotData { snapshot_type: pg_sys::SnapshotType::SNAPSHOT_SELF, ..Default::default() }
 }
 
 /// The segments of a life of a table that `snapshot` sees, highest sequence first: the order in which they take precedence.
 pub fn visible(storage_id: u64, snapshot: pg_sys::Snapshot) -> Vec<SegmentEntry> {
-    listed(storage_id, snapshot)
-        .into_iter()
-        .map(|listed| listed.entry)
-        .collect()
+    listed(storage_id, snapshot).into_iter().map(|listed| listed.entry).collect()
 }
 
 /// As [`visible`], with what maintenance needs to know of the list's rows.
@@ -428,14 +245,21 @@ pub fn listed(storage_id: u64, snapshot: pg_sys::Snapshot) -> Vec<ListedSegment>
     let list = List::open(pg_sys::AccessShareLock);
     list.scan_life(storage_id, snapshot, |row| {
         if let Some(entry) = row.segment() {
-            segments.push(ListedSegment {
-                entry,
-                xmin: row.xmin(),
-                tid: row.tid(),
-            });
+            segments.push(ListedSegment { entry, xmin: row.xmin(), tid: row.tid() });
         }
     });
     list.close(pg_sys::AccessShareLock);
     segments.sort_unstable_by_key(|listed| std::cmp::Reverse(listed.entry.sequence_high));
     segments
+}
+
+/// Whether rows of a life of a table are in the list that nobody new sees, but that still keep their runs.
+pub fn has_dead(storage_id: u64) -> bool {
+    let (mut physical, mut live) = (0_u64, 0_u64);
+    let list = List::open(pg_sys::AccessShareLock);
+    list.scan_physical(storage_id, |_| physical += 1);
+    let mut own = self_snapshot();
+    list.scan_life(storage_id, &raw mut own, |_| live += 1);
+    list.close(pg_sys::AccessShareLock);
+    physical > live
 }
