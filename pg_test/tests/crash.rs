@@ -239,11 +239,12 @@ fn a_load_that_a_kill_interrupts_leaves_nothing() {
 fn rows_survive_a_kill_when_the_wal_level_is_minimal() {
     let settings = [("cass.enforcement", "off"), ("wal_level", "minimal"), ("max_wal_senders", "0")];
     let mut cluster = Cluster::with_settings(&settings);
-    cluster.connect().run(
-        "CREATE TABLE old (k int PRIMARY KEY, v text) USING cass; INSERT INTO old SELECT k, 'o' || k FROM generate_series(1, 500) k;
-         VACUUM old;",
-    );
     let mut session = cluster.connect();
+    session.run(
+        "CREATE TABLE old (k int PRIMARY KEY, v text) USING cass;
+         INSERT INTO old SELECT k, 'o' || k FROM generate_series(1, 500) k",
+    );
+    session.flush("old");
     session.run(
         "BEGIN;
          CREATE TABLE made (k int PRIMARY KEY, v text) USING cass;
@@ -251,9 +252,11 @@ fn rows_survive_a_kill_when_the_wal_level_is_minimal() {
          CREATE TABLE unplaced USING cass AS SELECT k, 'u' || k AS v FROM generate_series(1, 500) k;
          TRUNCATE old;
          INSERT INTO old SELECT k, 'n' || k FROM generate_series(1, 400) k;
-         COMMIT;
-         VACUUM made; VACUUM FULL old; ALTER TABLE unplaced ADD PRIMARY KEY (k);",
+         COMMIT",
     );
+    for statement in ["VACUUM made", "VACUUM FULL old", "ALTER TABLE unplaced ADD PRIMARY KEY (k)"] {
+        session.run(statement);
+    }
     let tables = ["made", "unplaced", "old"];
     let read =
         |session: &mut Session| tables.map(|table| session.rows(&format!("SELECT k, v FROM {table} ORDER BY k")));

@@ -42,6 +42,8 @@ fn a_run_across_two_files_is_read_whole() {
     let second = session.value("SELECT pg_relation_filepath('t') || '.1'");
     assert!(cluster.data().join(&second).exists(), "{second}");
     assert_all_there(&mut session, 3000);
+    let maps = std::fs::read_to_string(format!("/proc/{}/maps", session.process())).unwrap_or_default();
+    assert!(maps.contains(&second), "{second} is not mapped:\n{maps}");
     standby.catch_up_with(&cluster);
     assert_all_there(&mut standby.connect(), 3000);
     drop(session);

@@ -41,7 +41,7 @@ fn a_large_load_wins_over_keys_that_wait_in_the_delta() {
     let before = older.rows(SUMMARY);
     session.run(&load("new"));
     assert_eq!(bulk_segments(&mut session), 1);
-    let expected = [format!("new|{MANY}|1|{MANY}"), "old|4|-10|36009".to_owned()];
+    let expected = [format!("new|{MANY}|1|{MANY}"), "old|2|-10|-9".to_owned()];
     assert_eq!(session.rows(SUMMARY), expected);
     assert_eq!(session.rows("SELECT n, length(v) FROM t WHERE k = 1"), ["0|3"], "the last row of a key wins");
     assert_eq!(session.rows("SELECT left(v, 3) FROM t WHERE k IN (7, 990, 2990)"), ["new"; 3]);
@@ -59,7 +59,7 @@ fn a_large_load_wins_over_keys_that_wait_in_the_delta() {
             session.rows("SELECT k, left(v, 3) FROM t WHERE k IN (6, 7, 8, 9) ORDER BY k"),
             ["6|new", "7|upd", "9|new"]
         );
-        assert_eq!(session.count("SELECT count(*) FROM t"), u64::from(MANY) - 1 + 4);
+        assert_eq!(session.count("SELECT count(*) FROM t"), u64::from(MANY) - 1 + 2);
     }
 }
 
@@ -74,7 +74,7 @@ fn a_large_load_among_writers_waits_for_nobody_and_loses_nothing() {
     session.run(&load("new"));
     assert_eq!(bulk_segments(&mut session), 0, "the table was in use");
     writer.run("COMMIT");
-    assert_eq!(writer.rows(SUMMARY), ["min|2|-5|-1".replace("min", "min"), format!("new|{MANY}|1|{MANY}")]);
+    assert_eq!(writer.rows(SUMMARY), ["min|2|-5|-1".to_owned(), format!("new|{MANY}|1|{MANY}")]);
     session.flush("t");
     assert_eq!(writer.count("SELECT count(*) FROM t"), u64::from(MANY) + 2);
 }
