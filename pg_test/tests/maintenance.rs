@@ -25,7 +25,9 @@ fn the_file_stops_growing_while_rows_are_overwritten() {
     let mut session = cluster.connect();
     session.run("CREATE TABLE t (a int, b int, v text, PRIMARY KEY (a, b)) USING cass");
     let mut round = |session: &mut Session, number: u32| {
-        session.run(&format!("INSERT INTO t SELECT a, b, md5('{number}' || b) FROM generate_series(1, 4) a, generate_series(1, 500) b"));
+        session.run(&format!(
+            "INSERT INTO t SELECT a, b, md5('{number}' || b) FROM generate_series(1, 4) a, generate_series(1, 500) b"
+        ));
         session.run("VACUUM t");
     };
     (1..=20).for_each(|number| round(&mut session, number));
@@ -132,7 +134,8 @@ fn segments_show_their_rows_to_those_who_may_read_the_table() {
     session.run("DELETE FROM t WHERE b = 1");
     session.run("VACUUM t");
     assert_eq!(
-        session.rows("SELECT run_id, rows, tombstones, bulk, min_token = cass_token('x'::text) FROM cass_segments('t')"),
+        session
+            .rows("SELECT run_id, rows, tombstones, bulk, min_token = cass_token('x'::text) FROM cass_segments('t')"),
         ["2|1|1|f|t", "1|2|0|f|t"]
     );
     assert_eq!(
@@ -161,4 +164,27 @@ fn the_list_ignores_what_logical_replication_applies() {
                 bulk, sequence_low, sequence_high, row_count, tombstone_count, min_key, max_key FROM cass_catalog.segment";
     session.run(&format!("SET session_replication_role = replica; {copy}; UPDATE cass_catalog.segment SET run_id = 9; DELETE FROM cass_catalog.segment"));
     assert_eq!(session.rows("SELECT run_id FROM cass_catalog.segment"), ["1"]);
+}
+
+#[test]
+fn deleted_rows_go_with_their_tombstones_once_they_are_a_quarter() {
+    let cluster = cluster();
+    let mut session = cluster.connect();
+    session.run(
+        "CREATE TABLE t (a int, b int, v text, PRIMARY KEY (a, b)) USING cass;
+         INSERT INTO t SELECT a, b, md5(a || '.' || b) FROM generate_series(1, 10) a, generate_series(1, 100) b",
+    );
+    session.flush("t");
+    session.run("DELETE FROM t WHERE a = 1");
+    session.flush("t");
+    let contents = "SELECT sum(rows), sum(tombstones) FROM cass_segments('t')";
+    assert_eq!(session.value(contents), "1100|100", "a tenth is not worth it");
+    session.run("DELETE FROM t WHERE a < 6");
+    session.flush("t");
+    assert_eq!(session.value(contents), "500|0");
+    assert_eq!(session.value("SELECT count(*), min(a) FROM t"), "500|6");
+    session.run("DELETE FROM t");
+    session.flush("t");
+    assert_eq!(session.segments_of("t"), 0, "nothing is left");
+    assert_eq!(session.value("SELECT count(*) FROM t"), "0");
 }
