@@ -44,14 +44,20 @@ choose_places() {
 library_file() { printf '%s/cass.so' "$("$CASS_PGBIN/pg_config" --pkglibdir)"; }
 library_hash() { sha256sum "$(library_file)" | cut -d' ' -f1; }
 
+# Gives the installed library a file of its own, apart from the one that running servers have mapped: cargo-pgrx
+# copies onto the file, which would change the code under them.
+detach_library() {
+  local file
+  file=$(library_file)
+  [ ! -e "$file" ] || { cp -p "$file" "$file.new" && mv "$file.new" "$file"; }
+}
+
 # install_library release|dev: builds the extension and puts it into PostgreSQL's folders.
-# The old library is unlinked first: cargo-pgrx copies onto the file, which would change the code under a
-# running server that has it mapped.
 install_library() {
   local flags=()
   [ "$1" = release ] && flags=(--release)
-  rm -f "$(library_file)"
-  (cd "$CASS_ROOT" && cargo pgrx install --package cass --pg-config "$CASS_PGBIN/pg_config" "${flags[@]}")
+  detach_library &&
+    (cd "$CASS_ROOT" && cargo pgrx install --package cass --pg-config "$CASS_PGBIN/pg_config" "${flags[@]}")
 }
 
 # --- A private cluster: CLUSTER_DIR (data in CLUSTER_DIR/data) and CLUSTER_PORT are set by the caller. -------

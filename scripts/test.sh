@@ -52,7 +52,7 @@ step() {
 tests_in_server() {
   local place
   place=$(as_postgres mktemp -d /var/tmp/cass-pgrx.XXXXXX) || return 1
-  rm -f "$(library_file)"
+  detach_library || return 1
   local verdict=0
   cargo pgrx test pg15 --package cass --runas "$CASS_PGUSER" --pgdata "$place" || verdict=$?
   rm -rf "$place"

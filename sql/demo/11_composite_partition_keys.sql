@@ -89,7 +89,7 @@ RESET cass.enforcement;
 -- The rows as they lie on disk: VACUUM writes the segment, in token and clustering order.
 VACUUM order_events_by_customer_bucket;
 SELECT r.* FROM cass_segments('order_events_by_customer_bucket') s,
-       cass_segment_rows('order_events_by_customer_bucket', s.segment) r;
+       cass_segment_rows('order_events_by_customer_bucket', s.run_id) r;
 
 -- The broken design: month_bucket is in the primary key, but outside the partition key (here its default, the
 -- first column). A heavy customer gathers every month in one partition.

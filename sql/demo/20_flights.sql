@@ -72,4 +72,4 @@ EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT * FROM flights WHER
 
 -- The segments of the table, and the first rows of one as they lie on disk.
 SELECT * FROM cass_segments('flights');
-SELECT r.* FROM cass_segment_rows('flights', (SELECT max(segment) FROM cass_segments('flights'))) r LIMIT 5;
+SELECT r.* FROM cass_segment_rows('flights', (SELECT run_id FROM cass_segments('flights') ORDER BY rows DESC LIMIT 1)) r LIMIT 5;
