@@ -181,7 +181,7 @@ mod tests {
             "SELECT * FROM united WHERE sent = 1",
             "SELECT * FROM (SELECT * FROM messages) s WHERE sent = 1",
             "WITH s AS (SELECT * FROM messages) SELECT * FROM s WHERE sent = 1",
-            "SELECT * FROM plain, LATERAL (SELECT * FROM messages WHERE sent = a) l",
+            "SELECT * FROM plain, LATERAL (SELECT * FROM messages WHERE sent = a LIMIT 1) l",
             "SELECT * FROM messages AS m WHERE m.sent = 1",
             "SELECT * FROM messages AS m (a, b) WHERE b = 1",
             "SELECT * FROM \"Odd Name\" WHERE v = 1",
@@ -225,7 +225,7 @@ mod tests {
         tables();
         run("PREPARE optional(int) AS SELECT * FROM messages WHERE $1 IS NULL OR channel = $1");
         run("PREPARE missing(text) AS SELECT * FROM messages WHERE body = $1");
-        run("PREPARE both(int, int) AS SELECT * FROM messages WHERE channel = $1 AND (sent = $2 OR $2 IS NULL)");
+        run("PREPARE several(int, int) AS SELECT * FROM messages WHERE channel = $1 AND (sent = $2 OR $2 IS NULL)");
         run("PREPARE flag(bool) AS SELECT * FROM messages WHERE body = 'x' AND $1");
         run("PREPARE chosen(int) AS SELECT * FROM messages WHERE channel = CASE WHEN $1 > 0 THEN $1 END");
         for mode in ["force_custom_plan", "force_generic_plan"] {
@@ -236,13 +236,13 @@ mod tests {
             refused("EXECUTE missing(NULL)");
             refused("EXECUTE flag(false)");
             refused("EXECUTE flag(true)");
-            allowed("EXECUTE both(1, 2)");
-            allowed("EXECUTE both(1, NULL)");
-            allowed("EXECUTE both(NULL, NULL)");
+            allowed("EXECUTE several(1, 2)");
+            allowed("EXECUTE several(1, NULL)");
+            allowed("EXECUTE several(NULL, NULL)");
             allowed("EXECUTE chosen(1)");
             allowed("EXECUTE chosen(-1)");
-            assert_eq!(rows("EXECUTE both(1, 2)"), "1");
-            assert_eq!(rows("EXECUTE both(1, NULL)"), "1 1 1");
+            assert_eq!(rows("EXECUTE several(1, 2)"), "1");
+            assert_eq!(rows("EXECUTE several(1, NULL)"), "1 1 1");
             assert_eq!(rows("EXECUTE chosen(2)"), "2 2 2");
         }
         // plpgsql hands its variables over one by one.
@@ -283,8 +283,11 @@ mod tests {
     fn an_index_on_the_condition_is_another_way() {
         tables();
         refused("SELECT * FROM messages WHERE body = 'x'");
+        // A transaction may not use an index that it has made over rows already there.
+        run("TRUNCATE messages");
         run("CREATE INDEX ON messages (body)");
         run("CREATE INDEX ON messages ((id + sent))");
+        run("INSERT INTO messages SELECT c, s, 1, 'x' FROM generate_series(1, 2) c, generate_series(1, 3) s");
         allowed("SELECT * FROM messages WHERE body = 'x'");
         allowed("SELECT * FROM messages WHERE body >= 'x' AND sent = 1");
         allowed("SELECT * FROM messages WHERE id + sent = 3");
@@ -396,6 +399,7 @@ mod tests {
         ] {
             allowed(query);
         }
+        run("TRUNCATE messages");
         run("CREATE INDEX ON messages (body)");
         allowed("SELECT * FROM messages WHERE body = 'x'");
     }

@@ -24,6 +24,8 @@ pub struct RelationNote {
     pub condition: bool,
     /// Columns, by number, that are compared with "=" or IN to something else than a column beside them.
     pub equal_columns: Vec<i16>,
+    /// Whether its token is compared with something.
+    pub token: bool,
 }
 
 /// What a statement says.
@@ -170,6 +172,11 @@ impl Statement {
                     note.condition = true;
                 }
             }
+            for origin in token_columns(member, scopes) {
+                if let Some(note) = self.note_mut(origin) {
+                    note.token = true;
+                }
+            }
             if let Some(origin) = equal_column(member, scopes) {
                 if let Some(note) = self.note_mut(origin) {
                     note.equal_columns.push(origin.attnum);
@@ -220,6 +227,20 @@ unsafe fn allows_filtering(node: *mut Node) -> bool {
     // SAFETY: the caller's node is live.
     unsafe { downcast::<pg_sys::FuncExpr>(node, NodeTag::T_FuncExpr) }
         .is_some_and(|function| known_function(function.funcid) == Some(KnownFunction::AllowFiltering))
+}
+
+/// The columns whose token a member compares with something.
+unsafe fn token_columns(member: *mut Node, scopes: &Scopes) -> Vec<Origin> {
+    // SAFETY: the parts of a live condition are live.
+    unsafe {
+        let operands = downcast::<pg_sys::OpExpr>(member, NodeTag::T_OpExpr).and_then(|op| pair(op.args));
+        let is_token = |operand: &*mut Node| {
+            downcast::<pg_sys::FuncExpr>(*operand, NodeTag::T_FuncExpr)
+                .is_some_and(|function| known_function(function.funcid) == Some(KnownFunction::Token))
+        };
+        let tokens = operands.into_iter().flat_map(|(left, right)| [left, right]).filter(is_token);
+        tokens.flat_map(|token| scopes.origins(token)).collect()
+    }
 }
 
 /// The column that a member compares with "=" or IN to something without columns of the same query.

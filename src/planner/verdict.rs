@@ -183,8 +183,10 @@ impl Read<'_> {
 
     /// Whether the whole partition key was bound before the conditions were folded.
     fn was_bound(&self) -> bool {
-        let bound = |attnum| self.note().is_none_or(|note| note.equal_columns.contains(&attnum));
-        self.relation.key.partition().iter().all(|column| bound(column.attnum))
+        self.note().is_none_or(|note| {
+            let is_equal = |attnum| note.equal_columns.contains(&attnum);
+            note.token || self.relation.key.partition().iter().all(|column| is_equal(column.attnum))
+        })
     }
 
     /// Whether single rows are named, by ctid or as a cursor's present row.

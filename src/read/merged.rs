@@ -136,7 +136,6 @@ pub struct MergedScan {
     next_range: usize,
     merge: Option<Merge<Source>>,
     counters: ScanCounters,
-    pages_before: u64,
     /// Key of the row returned last.
     last_key: Vec<u8>,
     at_end: bool,
@@ -163,7 +162,6 @@ impl MergedScan {
             next_range: 0,
             merge: None,
             counters: ScanCounters::default(),
-            pages_before: crate::segment::pages_read(),
             last_key: Vec::new(),
             at_end: false,
             cursor_context: new_context(c"cass cursors"),
@@ -206,7 +204,11 @@ impl MergedScan {
     /// What was read so far.
     pub fn counters(&self) -> ScanCounters {
         let mut counters = self.counters;
-        counters.pages = crate::segment::pages_read() - self.pages_before;
+        for source in self.merge.iter().flat_map(Merge::cursors) {
+            if let Source::Delta(cursor) = source {
+                counters.delta_rows += cursor.rows_read();
+            }
+        }
         counters
     }
 
@@ -215,6 +217,16 @@ impl MergedScan {
     /// # Safety
     /// `slot` is a virtual slot with the table's descriptor. Its values live until the next call.
     pub unsafe fn next(&mut self, slot: *mut pg_sys::TupleTableSlot) -> bool {
+        // Other scans of the backend read pages between the calls.
+        let pages_before = crate::segment::pages_read();
+        // SAFETY: passed on.
+        let found = unsafe { self.store_next(slot) };
+        self.counters.pages += crate::segment::pages_read() - pages_before;
+        found
+    }
+
+    /// As [`MergedScan::next`], which counts the pages.
+    unsafe fn store_next(&mut self, slot: *mut pg_sys::TupleTableSlot) -> bool {
         loop {
             pgrx::check_for_interrupts!();
             if self.merge.is_none() && !self.open_range() {

@@ -73,6 +73,11 @@ impl<C: Cursor> Merge<C> {
         self.cursors.get(self.winner()?)
     }
 
+    /// The inputs, where they stand.
+    pub fn cursors(&self) -> &[C] {
+        &self.cursors
+    }
+
     /// Gives the inputs back, where they stand.
     pub fn into_cursors(self) -> Vec<C> {
         self.cursors

@@ -8,6 +8,7 @@ use crate::merge::{Cursor, Direction};
 use crate::page::PageKind;
 use crate::row::{Cell, CellTimes, RowHeader, RowKind, RowView};
 use std::ops::{Bound, Range};
+use std::rc::Rc;
 
 /// A position in a segment, which it keeps open. It holds the current leaf in memory of its own, so it borrows
 /// nothing and pages may move while it lives.
@@ -18,7 +19,7 @@ pub struct SegmentCursor<S> {
     upper: Bound<Vec<u8>>,
     walk: Walk,
     /// `None` past the end.
-    leaf: Option<Leaf>,
+    leaf: Option<Rc<Leaf>>,
     /// Rows of the leaf between the bounds.
     rows: Range<usize>,
     row: usize,
@@ -48,12 +49,13 @@ impl<S: PageSource> SegmentCursor<S> {
         };
         let (walk, page_no) = Walk::descend(&cursor.reader.shared.source, PageKind::Inner, root, start)?;
         cursor.walk = walk;
-        cursor.enter(page_no)?;
+        let leaf = cursor.reader.recent_leaf(page_no)?;
+        cursor.enter(leaf)?;
         Ok(cursor)
     }
 
     /// A cursor at `row` of `leaf`, with nothing after it.
-    pub(super) fn at_row(reader: SegmentReader<S>, leaf: Leaf, row: usize) -> Result<Self> {
+    pub(super) fn at_row(reader: SegmentReader<S>, leaf: Rc<Leaf>, row: usize) -> Result<Self> {
         let mut cursor = Self::nowhere(reader);
         cursor.leaf = Some(leaf);
         cursor.rows = row..row + 1;
@@ -80,7 +82,7 @@ impl<S: PageSource> SegmentCursor<S> {
 
     /// First page, within the run, of the leaf that holds the current row.
     pub fn page_no(&self) -> Option<u32> {
-        self.leaf.as_ref().map(Leaf::page_no)
+        self.leaf.as_deref().map(Leaf::page_no)
     }
 
     /// Index of the current row within its leaf, from 0.
@@ -93,11 +95,15 @@ impl<S: PageSource> SegmentCursor<S> {
         &self.reader
     }
 
-    /// Reads the leaf at `page_no`, and goes on until there is a row between the bounds.
-    fn enter(&mut self, mut page_no: u32) -> Result<()> {
+    /// Reads the leaf at `page_no` into the memory of the current one.
+    fn read_leaf(&mut self, page_no: u32) -> Result<Rc<Leaf>> {
+        let buffer = self.leaf.take().and_then(Rc::into_inner).map(Leaf::into_buffer).unwrap_or_default();
+        Leaf::read(&self.reader.shared.source, page_no, self.reader.columns(), buffer).map(Rc::new)
+    }
+
+    /// Enters a leaf, and goes on until there is a row between the bounds.
+    fn enter(&mut self, mut leaf: Rc<Leaf>) -> Result<()> {
         loop {
-            let buffer = self.leaf.take().map(Leaf::into_buffer).unwrap_or_default();
-            let leaf = Leaf::read(&self.reader.shared.source, page_no, self.reader.columns(), buffer)?;
             let start = match &self.lower {
                 Bound::Unbounded => 0,
                 Bound::Included(key) => leaf.search(key, false)?,
@@ -116,7 +122,7 @@ impl<S: PageSource> SegmentCursor<S> {
                 return self.go_to(if forward { start } else { end - 1 });
             }
             match self.next_leaf()? {
-                Some(next) => page_no = next,
+                Some(next) => leaf = self.read_leaf(next)?,
                 None => {
                     self.leaf = None;
                     return Ok(());
@@ -127,7 +133,7 @@ impl<S: PageSource> SegmentCursor<S> {
 
     /// Page of the next leaf that can have rows between the bounds.
     fn next_leaf(&mut self) -> Result<Option<u32>> {
-        let rows = self.leaf.as_ref().map_or(0, Leaf::rows);
+        let rows = self.leaf.as_deref().map_or(0, Leaf::rows);
         let bound_passed = match self.direction {
             Direction::Forward => self.rows.end < rows,
             Direction::Backward => self.rows.start > 0,
@@ -204,7 +210,10 @@ impl<S: PageSource> Cursor for SegmentCursor<S> {
             return self.go_to(row);
         }
         match self.next_leaf()? {
-            Some(page_no) => self.enter(page_no),
+            Some(page_no) => {
+                let leaf = self.read_leaf(page_no)?;
+                self.enter(leaf)
+            }
             None => {
                 self.leaf = None;
                 Ok(())

@@ -6,12 +6,14 @@ use super::leaf::Leaf;
 use super::{row_ids, Column, PageSource, SegmentCursor, SegmentSummary};
 use crate::error::{Result, StorageError};
 use crate::merge::Direction;
+use std::cell::RefCell;
 use std::ops::Bound;
 use std::rc::Rc;
 
 pub(super) struct Shared<S> {
     pub(super) source: S,
     pub(super) footer: Footer,
+    recent: RefCell<Option<Rc<Leaf>>>,
 }
 
 /// An open segment. Cheap to clone: clones and cursors share it.
@@ -32,7 +34,7 @@ impl<S: PageSource> SegmentReader<S> {
     /// `Damaged` if there is no valid footer; `Unsupported` if its version is not known; errors of the source.
     pub fn open(source: S, page_count: u32) -> Result<Self> {
         let footer = Footer::read(&source, page_count)?;
-        Ok(SegmentReader { shared: Rc::new(Shared { source, footer }) })
+        Ok(SegmentReader { shared: Rc::new(Shared { source, footer, recent: RefCell::default() }) })
     }
 
     /// What the segment holds.
@@ -86,10 +88,20 @@ impl<S: PageSource> SegmentReader<S> {
         let Some(page_no) = row_ids::find(source, root, row_id)? else {
             return Ok(None);
         };
-        let leaf = Leaf::read(source, page_no, self.columns(), Vec::new())?;
+        let leaf = self.recent_leaf(page_no)?;
         let row =
             leaf.find_row_id(row_id)?.ok_or_else(|| StorageError::damaged_at(page_no, "row id is not in its leaf"))?;
         SegmentCursor::at_row(self.clone(), leaf, row).map(Some)
+    }
+
+    /// The leaf at `page_no`; the one asked for last is kept, since look-ups often come one after the other in a leaf.
+    pub(super) fn recent_leaf(&self, page_no: u32) -> Result<Rc<Leaf>> {
+        if let Some(leaf) = self.shared.recent.borrow().as_ref().filter(|leaf| leaf.page_no() == page_no) {
+            return Ok(Rc::clone(leaf));
+        }
+        let leaf = Rc::new(Leaf::read(&self.shared.source, page_no, self.columns(), Vec::new())?);
+        self.shared.recent.replace(Some(Rc::clone(&leaf)));
+        Ok(leaf)
     }
 
     /// Calls `take` with each run of consecutive ids that the row id map has: first id and number of ids, ascending.
