@@ -24,7 +24,7 @@ fn the_file_stops_growing_while_rows_are_overwritten() {
     let cluster = cluster();
     let mut session = cluster.connect();
     session.run("CREATE TABLE t (a int, b int, v text, PRIMARY KEY (a, b)) USING cass");
-    let mut round = |session: &mut Session, number: u32| {
+    let round = |session: &mut Session, number: u32| {
         session.run(&format!(
             "INSERT INTO t SELECT a, b, md5('{number}' || b) FROM generate_series(1, 4) a, generate_series(1, 500) b"
         ));
