@@ -25,7 +25,9 @@ fn the_file_stops_growing_while_rows_are_overwritten() {
     let mut session = cluster.connect();
     session.run("CREATE TABLE t (a int, b int, v text, PRIMARY KEY (a, b)) USING cass");
     let mut round = |session: &mut Session, number: u32| {
-        session.run(&format!("INSERT INTO t SELECT a, b, md5('{number}' || b) FROM generate_series(1, 4) a, generate_series(1, 500) b"));
+        session.run(&format!(
+            "INSERT INTO t SELECT a, b, md5('{number}' || b) FROM generate_series(1, 4) a, generate_series(1, 500) b"
+        ));
         session.run("VACUUM t");
     };
     (1..=20).for_each(|number| round(&mut session, number));
@@ -132,7 +134,8 @@ fn segments_show_their_rows_to_those_who_may_read_the_table() {
     session.run("DELETE FROM t WHERE b = 1");
     session.run("VACUUM t");
     assert_eq!(
-        session.rows("SELECT run_id, rows, tombstones, bulk, min_token = cass_token('x'::text) FROM cass_segments('t')"),
+        session
+            .rows("SELECT run_id, rows, tombstones, bulk, min_token = cass_token('x'::text) FROM cass_segments('t')"),
         ["2|1|1|f|t", "1|2|0|f|t"]
     );
     assert_eq!(
