@@ -136,7 +136,8 @@ fn a_load_that_skips_the_wal_survives_a_crash() {
     let mut session = cluster.connect();
     session.run("BEGIN");
     session.run("CREATE TABLE t (a int, b int, v text) USING cass");
-    session.run("INSERT INTO t SELECT a, b, md5(a || '.' || b) FROM generate_series(1, 20) a, generate_series(1, 100) b");
+    session
+        .run("INSERT INTO t SELECT a, b, md5(a || '.' || b) FROM generate_series(1, 20) a, generate_series(1, 100) b");
     session.run("ALTER TABLE t ADD PRIMARY KEY (a, b); COMMIT");
     let expected = session.value(ALL);
     drop(session);

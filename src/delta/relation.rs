@@ -73,7 +73,7 @@ impl Delta {
             }
             if key_index.is_null() || row_id_index.is_null() {
                 Report::new("XX001", "an index of a delta is missing")
-                    .detail(&format!("The delta is relation {}.", oid.to_u32()))
+                    .detail(format!("The delta is relation {}.", oid.to_u32()))
                     .raise();
             }
             Delta { heap, key_index, row_id_index, storage_id }
@@ -109,7 +109,7 @@ impl Delta {
         let size = unsafe { (*tuple).t_len } as usize;
         if size > MAX_TUPLE_SIZE {
             Report::new("54000", "row is too big")
-                .detail(&format!("The row needs {size} bytes with its key, {MAX_TUPLE_SIZE} are the most."))
+                .detail(format!("The row needs {size} bytes with its key, {MAX_TUPLE_SIZE} are the most."))
                 .hint("Use fewer or shorter columns; text and bytea are moved out of the row when they are large.")
                 .raise();
         }
@@ -162,6 +162,6 @@ impl<'a> RawRow<'a> {
 fn kind_of(number: i16) -> RowKind {
     match u8::try_from(number).ok().and_then(|byte| RowKind::from_byte(byte).ok()) {
         Some(kind) => kind,
-        None => Report::new("XX001", &format!("delta row is damaged: it has the unknown kind {number}")).raise(),
+        None => Report::new("XX001", format!("delta row is damaged: it has the unknown kind {number}")).raise(),
     }
 }

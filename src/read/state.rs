@@ -39,7 +39,7 @@ impl TableState {
             (Some(key), layout) if key.layout == layout => Some(key.clone()),
             _ => Report::new(
                 "XX002",
-                &format!("the rows of table \"{}\" are stored by another key than its primary key", name(rel)),
+                format!("the rows of table \"{}\" are stored by another key than its primary key", name(rel)),
             )
             .hint("Restore the primary key the table was written with.")
             .raise(),
