@@ -24,7 +24,7 @@ fn the_file_stops_growing_while_rows_are_overwritten() {
     let cluster = cluster();
     let mut session = cluster.connect();
     session.run("CREATE TABLE t (a int, b int, v text, PRIMARY KEY (a, b)) USING cass");
-    let mut round = |session: &mut Session, number: u32| {
+    let round = |session: &mut Session, number: u32| {
         session.run(&format!(
             "INSERT INTO t SELECT a, b, md5('{number}' || b) FROM generate_series(1, 4) a, generate_series(1, 500) b"
         ));
@@ -128,7 +128,7 @@ fn segments_show_their_rows_to_those_who_may_read_the_table() {
     let mut session = cluster.connect();
     session.run(
         "CREATE ROLE somebody; CREATE TABLE t (a text, b int, PRIMARY KEY (a, b)) USING cass;
-         INSERT INTO t VALUES ('x', 1), ('x', 2)",
+         INSERT INTO t SELECT 'x', generate_series(1, 4)",
     );
     session.flush("t");
     session.run("DELETE FROM t WHERE b = 1");
@@ -136,10 +136,10 @@ fn segments_show_their_rows_to_those_who_may_read_the_table() {
     assert_eq!(
         session
             .rows("SELECT run_id, rows, tombstones, bulk, min_token = cass_token('x'::text) FROM cass_segments('t')"),
-        ["2|1|1|f|t", "1|2|0|f|t"]
+        ["2|1|1|f|t", "1|4|0|f|t"]
     );
     assert_eq!(
-        session.rows("SELECT page, position, key, tombstone, kind FROM cass_segment_rows('t', 1)"),
+        session.rows("SELECT page, position, key, tombstone, kind FROM cass_segment_rows('t', 1) LIMIT 2"),
         ["0|0|a=x, b=1|f|row", "0|1|a=x, b=2|f|row"]
     );
     assert_eq!(
@@ -150,7 +150,7 @@ fn segments_show_their_rows_to_those_who_may_read_the_table() {
     session.run("SET ROLE somebody");
     assert_eq!(session.error("SELECT * FROM cass_segments('t')"), "42501 permission denied for table t");
     assert_eq!(session.error("SELECT min_key FROM cass_catalog.segment"), "42501 permission denied for table segment");
-    assert_eq!(session.value("SELECT sum(row_count) FROM cass_catalog.segment"), "3");
+    assert_eq!(session.value("SELECT sum(row_count) FROM cass_catalog.segment"), "5");
     assert_eq!(session.error("DELETE FROM cass_catalog.segment"), "42501 permission denied for table segment");
 }
 
@@ -164,4 +164,49 @@ fn the_list_ignores_what_logical_replication_applies() {
                 bulk, sequence_low, sequence_high, row_count, tombstone_count, min_key, max_key FROM cass_catalog.segment";
     session.run(&format!("SET session_replication_role = replica; {copy}; UPDATE cass_catalog.segment SET run_id = 9; DELETE FROM cass_catalog.segment"));
     assert_eq!(session.rows("SELECT run_id FROM cass_catalog.segment"), ["1"]);
+}
+
+#[test]
+fn deleted_rows_go_with_their_tombstones_once_they_are_a_quarter() {
+    let cluster = cluster();
+    let mut session = cluster.connect();
+    session.run(
+        "CREATE TABLE t (a int, b int, v text, PRIMARY KEY (a, b)) USING cass;
+         INSERT INTO t SELECT a, b, md5(a || '.' || b) FROM generate_series(1, 10) a, generate_series(1, 100) b",
+    );
+    session.flush("t");
+    session.run("DELETE FROM t WHERE a = 1");
+    session.flush("t");
+    let contents = "SELECT sum(rows), sum(tombstones) FROM cass_segments('t')";
+    assert_eq!(session.value(contents), "1100|100", "a tenth is not worth it");
+    session.run("DELETE FROM t WHERE a < 6");
+    session.flush("t");
+    assert_eq!(session.value(contents), "500|0");
+    assert_eq!(session.value("SELECT count(*), min(a) FROM t"), "500|6");
+    session.run("DELETE FROM t");
+    session.flush("t");
+    assert_eq!(session.segments_of("t"), 0, "nothing is left");
+    assert_eq!(session.value("SELECT count(*) FROM t"), "0");
+}
+
+#[test]
+fn no_relation_of_a_rewritten_table_holds_back_the_freezing_of_transaction_ids() {
+    let cluster = cluster();
+    let mut session = cluster.connect();
+    session.run(
+        "CREATE TABLE t (a int, b int, v text, PRIMARY KEY (a, b)) USING cass;
+         INSERT INTO t VALUES (1, 1, repeat(md5('x'), 1000))",
+    );
+    session.run("VACUUM FULL t");
+    let frozen = "SELECT bool_and(relfrozenxid IN (0::text::xid, txid_current()::text::xid) OR age(relfrozenxid) < 20)
+                  FROM pg_class t WHERE oid = 't'::regclass OR oid = (SELECT reltoastrelid FROM pg_class WHERE relname = 't')";
+    let toast = "SELECT relfrozenxid <> 0::text::xid FROM pg_class WHERE oid = (SELECT reltoastrelid FROM pg_class WHERE relname = 't')";
+    assert_eq!((session.value(frozen), session.value(toast)), ("t".into(), "t".into()));
+    session.run("ALTER TABLE t ALTER v TYPE varchar(100000) USING v || 'x'");
+    for _ in 0..50 {
+        session.run("SELECT txid_current()");
+    }
+    session.run("VACUUM FREEZE t");
+    assert_eq!((session.value(frozen), session.value(toast)), ("t".into(), "t".into()));
+    assert_eq!(session.value("SELECT length(v) FROM t"), "32001");
 }

@@ -10,3 +10,4 @@ mod segments;
 mod support;
 mod tokens;
 mod types;
+mod writes;

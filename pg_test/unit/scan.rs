@@ -223,6 +223,34 @@ mod tests {
     }
 
     #[pg_test]
+    fn order_by_token_needs_no_sort() {
+        messages();
+        for (query, channels) in [
+            ("SELECT channel FROM messages ORDER BY cass_token(channel) LIMIT 1", "1"),
+            ("SELECT channel FROM messages ORDER BY cass_token(channel) DESC LIMIT 1", "3"),
+            ("SELECT channel FROM messages WHERE cass_token(channel) > cass_token(1) ORDER BY cass_token(channel) LIMIT 1", "2"),
+        ] {
+            assert_eq!(rows(query), channels, "{query}");
+            assert!(!plan(query).contains("Sort"), "{}", plan(query));
+        }
+        assert!(plan("SELECT channel FROM messages ORDER BY channel").contains("Sort"));
+    }
+
+    #[pg_test]
+    fn a_row_comparison_narrows_by_its_first_column() {
+        messages();
+        let query = "SELECT body FROM messages WHERE channel = 1 AND (sent, id) > (4, 2)";
+        assert_eq!(rows(query), "1-5-1 1-5-2 1-5-3 1-4-3");
+        let plan = plan(query);
+        assert!(plan.contains("Clustering: (ROW(sent, id) > ROW(4, 2))") && plan.contains("Filter"), "{plan}");
+        assert_eq!(
+            rows("SELECT body FROM messages WHERE channel = 1 AND (2, 2) > (sent, id)"),
+            "1-2-1 1-1-1 1-1-2 1-1-3"
+        );
+        assert_eq!(rows("SELECT body FROM messages WHERE channel = 1 AND sent = 3 AND (id, sent) >= (2, 9)"), "1-3-3");
+    }
+
+    #[pg_test]
     fn tokens_of_different_types_are_not_compared() {
         messages();
         assert_eq!(

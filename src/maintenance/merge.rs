@@ -19,7 +19,7 @@ use std::ops::Bound;
 use super::{stored, toast};
 use crate::read::segments::with_latest_snapshot;
 use crate::read::TableState;
-use crate::segment::list::{self, List, ListedSegment};
+use crate::segment::list::{self, List, ListedSegment, SegmentEntry};
 use crate::segment::run::{write_segment, NewSegment};
 use crate::segment::source::{self, RunSource};
 
@@ -34,19 +34,63 @@ pub struct Merged {
     pub dropped: u64,
 }
 
-/// Merges segments of a table in this transaction as the policy says, or for `all` as many as may be merged. The caller holds
-/// ShareUpdateExclusiveLock or a stronger lock.
+/// Merges segments of a table in this transaction as the policy says, or for `all` as many as may be merged; then rewrites those
+/// that hold much that nobody needs. The caller holds ShareUpdateExclusiveLock or a stronger lock.
 pub fn merge(state: &TableState, all: bool) -> Merged {
     let mut merged = Merged::default();
+    let mut rewritten = Vec::new();
     loop {
         let segments = with_latest_snapshot(|snapshot| list::listed(state.storage_id, snapshot));
         let infos = infos(&segments);
         let window = if all { compaction::choose_all(&infos).into_iter().next() } else { compaction::choose(&infos) };
+        let window = window.or_else(|| with_tombstones(&segments, &infos));
+        let window = window.or_else(|| half_expired(state, &segments, &infos, &rewritten).map(|index| vec![index]));
         let Some(window) = window else { return merged };
         let drop_tombstones = compaction::may_drop_tombstones(&infos, &window);
         let inputs: Vec<&ListedSegment> = window.iter().rev().filter_map(|index| segments.get(*index)).collect();
-        merge_window(state, &inputs, drop_tombstones, &mut merged);
+        rewritten.extend(merge_window(state, &inputs, drop_tombstones, &mut merged));
     }
+}
+
+/// Segments to be merged because more than a quarter of what is in them are tombstones, which can go with what they hide.
+fn with_tombstones(segments: &[ListedSegment], infos: &[SegmentInfo]) -> Option<Vec<usize>> {
+    let together = compaction::choose_all(infos).into_iter();
+    let alone = (0..segments.len()).filter(|index| is_settled(&infos[*index])).map(|index| vec![index]);
+    together.chain(alone).find(|window| {
+        let sum =
+            |count: fn(&SegmentEntry) -> u64| window.iter().map(|index| count(&segments[*index].entry)).sum::<u64>();
+        let tombstones = sum(|entry| entry.tombstone_count);
+        tombstones.saturating_mul(4) > sum(|entry| entry.row_count) && compaction::may_drop_tombstones(infos, window)
+    })
+}
+
+/// A segment to be rewritten because about half of what can expire in it has expired. After that its oldest expiry lies ahead,
+/// so that this happens a logarithmic number of times in its life. What this VACUUM has written is left alone.
+fn half_expired(
+    state: &TableState,
+    segments: &[ListedSegment],
+    infos: &[SegmentInfo],
+    written: &[u64],
+) -> Option<usize> {
+    let now = seconds_since_epoch();
+    segments.iter().zip(infos).enumerate().find_map(|(index, (segment, info))| {
+        if !is_settled(info) || written.contains(&segment.entry.run_id) {
+            return None;
+        }
+        let reader = source::open_segment(state.rel, &segment.entry);
+        let (first, last) = (reader.summary().min_expiry?, reader.summary().max_expiry?);
+        let half = first <= now && first / 2 + last / 2 <= now;
+        (half && compaction::may_drop_tombstones(infos, &[index])).then_some(index)
+    })
+}
+
+/// Whether a segment may be merged: some snapshots may not see the rows of a bulk load yet.
+fn is_settled(info: &SegmentInfo) -> bool {
+    !info.bulk || info.visible_to_all
+}
+
+fn seconds_since_epoch() -> i64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs() as i64)
 }
 
 /// What the policy asks of each segment.
@@ -68,8 +112,13 @@ fn infos(segments: &[ListedSegment]) -> Vec<SegmentInfo> {
     segments.iter().map(info).collect()
 }
 
-/// Merges `inputs`, the one of highest precedence first.
-fn merge_window(state: &TableState, inputs: &[&ListedSegment], drop_tombstones: bool, merged: &mut Merged) {
+/// Merges `inputs`, the one of highest precedence first. Gives the run id of the result, if a row is left.
+fn merge_window(
+    state: &TableState,
+    inputs: &[&ListedSegment],
+    drop_tombstones: bool,
+    merged: &mut Merged,
+) -> Option<u64> {
     let columns = stored::columns(state);
     // SAFETY: the table is open, so its pg_class row is there.
     let toast_table = unsafe { (*(*state.rel).rd_rel).reltoastrelid };
@@ -81,7 +130,7 @@ fn merge_window(state: &TableState, inputs: &[&ListedSegment], drop_tombstones: 
         (low.min(input.entry.sequence_low), high.max(input.entry.sequence_high))
     });
     let read: u64 = inputs.iter().map(|input| input.entry.row_count).sum();
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs() as i64);
+    let now = seconds_since_epoch();
     let new = NewSegment { sequence: Some(sequence), bulk: false, columns: columns.clone() };
     let output = write_segment(state.rel, new, |writer| {
         let cursors = inputs.iter().map(|input| Input::open(state, input, &moved_out)).collect::<Result<Vec<_>>>()?;
@@ -114,8 +163,10 @@ fn merge_window(state: &TableState, inputs: &[&ListedSegment], drop_tombstones: 
     // SAFETY: further steps of this transaction are to see what was done.
     unsafe { pg_sys::CommandCounterIncrement() };
     merged.inputs += inputs.len() as u64;
-    merged.outputs += u64::from(output.is_some());
+    let run_id = output.as_ref().map(|output| output.run_id);
+    merged.outputs += u64::from(run_id.is_some());
     merged.dropped += read.saturating_sub(output.map_or(0, |output| output.row_count));
+    run_id
 }
 
 /// The values moved out of rows that a merge reads; shared by its inputs. An input notes those of every row it moves on from,

@@ -81,20 +81,27 @@ fn dead_rows(rel: pg_sys::Relation) -> i64 {
     }
 }
 
-/// Tells planner and autovacuum how large the table is now. Segments hold no transaction ids, so none is frozen.
+/// Tells planner and autovacuum how large the table is now. Segments hold no transaction ids; still, core gives a rewritten
+/// table a relfrozenxid, which must not stay behind.
 fn update_statistics(state: &TableState, dead: i64) {
     let segments = with_latest_snapshot(|snapshot| list::visible(state.storage_id, snapshot));
     let rows: u64 = segments.iter().map(|segment| segment.row_count.saturating_sub(segment.tombstone_count)).sum();
     // SAFETY: the table is open and locked as VACUUM does.
     unsafe {
+        let class = (*state.rel).rd_rel;
+        let (frozen, minimum) = if (*class).relfrozenxid == pg_sys::InvalidTransactionId {
+            (pg_sys::InvalidTransactionId, pg_sys::MultiXactId::from(0))
+        } else {
+            (pg_sys::GetOldestNonRemovableTransactionId(state.rel), pg_sys::GetOldestMultiXactId())
+        };
         pg_sys::vac_update_relstats(
             state.rel,
             relation::main_fork_blocks(state.rel),
             rows as f64,
             0,
-            (*(*state.rel).rd_rel).relhasindex,
-            pg_sys::InvalidTransactionId,
-            pg_sys::MultiXactId::from(0),
+            (*class).relhasindex,
+            frozen,
+            minimum,
             std::ptr::null_mut(),
             std::ptr::null_mut(),
             false,

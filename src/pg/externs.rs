@@ -59,6 +59,12 @@ pub mod unguarded {
             execute_once: bool,
         );
         pub fn standard_ExecutorFinish(query: *mut pg_sys::QueryDesc);
+        pub fn standard_planner(
+            query: *mut pg_sys::Query,
+            source: *const c_char,
+            cursor_options: std::ffi::c_int,
+            parameters: pg_sys::ParamListInfo,
+        ) -> *mut pg_sys::PlannedStmt;
         pub fn standard_ProcessUtility(
             statement: *mut pg_sys::PlannedStmt,
             query: *const c_char,

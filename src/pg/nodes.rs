@@ -39,6 +39,15 @@ pub unsafe fn integers<'a>(list: *const pg_sys::List) -> impl Iterator<Item = i3
     unsafe { cells(list).iter().map(|cell| cell.int_value) }
 }
 
+/// The OIDs of an OID list; empty for a null one.
+///
+/// # Safety
+/// `list` is null or a live list of OIDs.
+pub unsafe fn oids<'a>(list: *const pg_sys::List) -> impl Iterator<Item = pg_sys::Oid> + 'a {
+    // SAFETY: the caller's promise; every cell of a list of OIDs holds one.
+    unsafe { cells(list).iter().map(|cell| cell.oid_value) }
+}
+
 /// A list of these pointers, in the current memory context.
 pub fn list_of<T>(pointers: impl IntoIterator<Item = *mut T>) -> *mut pg_sys::List {
     pointers.into_iter().fold(std::ptr::null_mut(), |list, pointer| {

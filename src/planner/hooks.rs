@@ -1,9 +1,11 @@
 //! The hooks themselves.
+//!
+//! An error that passes through pgrx's guard loses its position and context. So the hooks call on without one: an error
+//! jumps over their frames, which hold nothing to drop, and callbacks of aborted transactions tidy up.
 
 use std::cell::RefCell;
-use std::ffi::c_char;
+use std::ffi::{c_char, c_void};
 use std::rc::Rc;
-use std::sync::OnceLock;
 
 use pgrx::pg_sys::{self, RTEKind};
 use pgrx::prelude::*;
@@ -12,71 +14,117 @@ use super::key_of;
 use super::statement::Statement;
 use super::verdict::Read;
 use crate::catalog::{cass_am_oid, cass_key_am_oid, is_cass_oid};
-use crate::error::keeping_sqlstate;
+use crate::pg::externs::unguarded;
 use crate::pg::nodes::{list_of, pointers};
 use crate::scan::path::{is_replaced, Relation};
 
-static PREVIOUS_PLANNER: OnceLock<pg_sys::planner_hook_type> = OnceLock::new();
-static PREVIOUS_PATHS: OnceLock<pg_sys::set_rel_pathlist_hook_type> = OnceLock::new();
+static mut PREVIOUS_PLANNER: pg_sys::planner_hook_type = None;
+static mut PREVIOUS_PATHS: pg_sys::set_rel_pathlist_hook_type = None;
 
 thread_local! {
     /// The statements that are being planned, innermost last; planning can call a function that plans another.
-    static PLANNING: RefCell<Vec<Rc<Statement>>> = const { RefCell::new(Vec::new()) };
+    static PLANNING: RefCell<Vec<Planning>> = const { RefCell::new(Vec::new()) };
+}
+
+/// A statement that is being planned.
+struct Planning {
+    /// What it says; `None` where the extension is absent.
+    statement: Option<Rc<Statement>>,
+    /// Nesting level of the (sub)transaction, whose abort ends the planning.
+    transaction_level: i32,
 }
 
 /// Installs the hooks in front of those already there.
 pub(super) fn init() {
-    // SAFETY: called once a process from _PG_init, which alone writes these variables now.
+    // SAFETY: called once a process from _PG_init, before any statement; a backend has one thread.
     unsafe {
-        let _ = PREVIOUS_PLANNER.set(pg_sys::planner_hook);
+        PREVIOUS_PLANNER = pg_sys::planner_hook;
         pg_sys::planner_hook = Some(plan);
-        let _ = PREVIOUS_PATHS.set(pg_sys::set_rel_pathlist_hook);
-        pg_sys::set_rel_pathlist_hook = Some(add_paths);
+        PREVIOUS_PATHS = pg_sys::set_rel_pathlist_hook;
+        pg_sys::set_rel_pathlist_hook = Some(set_paths);
+        pg_sys::RegisterXactCallback(Some(transaction_ended), std::ptr::null_mut());
+        pg_sys::RegisterSubXactCallback(Some(subtransaction_ended), std::ptr::null_mut());
     }
 }
 
 /// Plans a statement, with a note of what it says while that lasts.
-#[pg_guard]
 unsafe extern "C-unwind" fn plan(
     query: *mut pg_sys::Query,
     source: *const c_char,
     cursor_options: i32,
     parameters: pg_sys::ParamListInfo,
 ) -> *mut pg_sys::PlannedStmt {
-    // SAFETY: called by the server with a statement it lets planners change; hooks follow the same contract.
+    // SAFETY: the arguments are those that the server called the hook with; this frame holds nothing to drop.
     unsafe {
-        let plan_on = |parameters| {
-            keeping_sqlstate(|| match PREVIOUS_PLANNER.get().copied().flatten() {
-                Some(previous) => {
-                    pg_sys::ffi::pg_guard_ffi_boundary(|| previous(query, source, cursor_options, parameters))
-                }
-                None => pg_sys::standard_planner(query, source, cursor_options, parameters),
-            })
+        let parameters = begin(query, source, parameters);
+        let planned =
+            PREVIOUS_PLANNER.unwrap_or(unguarded::standard_planner)(query, source, cursor_options, parameters);
+        end();
+        planned
+    }
+}
+
+/// Notes what a statement says; gives the parameters to plan it with.
+#[pg_guard]
+unsafe extern "C-unwind" fn begin(
+    query: *mut pg_sys::Query,
+    source: *const c_char,
+    parameters: pg_sys::ParamListInfo,
+) -> pg_sys::ParamListInfo {
+    // SAFETY: the server lets planners change the statement; its text and parameters are its own.
+    unsafe {
+        let statement = cass_am_oid().map(|_| Rc::new(Statement::read(query, source)));
+        let parameters = match &statement {
+            Some(statement) if statement.has_relations() => statement.parameters.keep_from_folding(parameters),
+            _ => parameters,
         };
-        if cass_am_oid().is_none() {
-            return plan_on(parameters);
+        let transaction_level = pg_sys::GetCurrentTransactionNestLevel();
+        PLANNING.with_borrow_mut(|planning| planning.push(Planning { statement, transaction_level }));
+        parameters
+    }
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn end() {
+    PLANNING.with_borrow_mut(Vec::pop);
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn transaction_ended(_event: pg_sys::XactEvent::Type, _argument: *mut c_void) {
+    PLANNING.with_borrow_mut(Vec::clear);
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn subtransaction_ended(
+    event: pg_sys::SubXactEvent::Type,
+    _subtransaction: pg_sys::SubTransactionId,
+    _parent: pg_sys::SubTransactionId,
+    _argument: *mut c_void,
+) {
+    if event == pg_sys::SubXactEvent::SUBXACT_EVENT_ABORT_SUB {
+        // SAFETY: reads the state of the transaction that is being aborted.
+        let level = unsafe { pg_sys::GetCurrentTransactionNestLevel() };
+        PLANNING.with_borrow_mut(|planning| planning.retain(|statement| statement.transaction_level < level));
+    }
+}
+
+/// What the innermost statement that is being planned says.
+fn current_statement() -> Option<Rc<Statement>> {
+    PLANNING.with_borrow(|planning| planning.last()?.statement.clone())
+}
+
+unsafe extern "C-unwind" fn set_paths(
+    root: *mut pg_sys::PlannerInfo,
+    rel: *mut pg_sys::RelOptInfo,
+    index: pg_sys::Index,
+    entry: *mut pg_sys::RangeTblEntry,
+) {
+    // SAFETY: the arguments are those that the planner called the hook with; this frame holds nothing to drop.
+    unsafe {
+        if let Some(previous) = PREVIOUS_PATHS {
+            previous(root, rel, index, entry);
         }
-        let statement = keeping_sqlstate(|| Rc::new(Statement::read(query, source)));
-        let parameters =
-            if statement.has_relations() { statement.parameters.keep_from_folding(parameters) } else { parameters };
-        let _planning = Planning::enter(statement);
-        plan_on(parameters)
-    }
-}
-
-/// Keeps a statement on top of `PLANNING` while it is planned, also if that fails.
-struct Planning;
-
-impl Planning {
-    fn enter(statement: Rc<Statement>) -> Self {
-        PLANNING.with_borrow_mut(|planning| planning.push(statement));
-        Self
-    }
-}
-
-impl Drop for Planning {
-    fn drop(&mut self) {
-        PLANNING.with_borrow_mut(|planning| planning.pop());
+        add_paths(root, rel, entry);
     }
 }
 
@@ -85,21 +133,17 @@ impl Drop for Planning {
 unsafe extern "C-unwind" fn add_paths(
     root: *mut pg_sys::PlannerInfo,
     rel: *mut pg_sys::RelOptInfo,
-    index: pg_sys::Index,
     entry: *mut pg_sys::RangeTblEntry,
 ) {
-    // SAFETY: called by the planner while the relation's paths are made; hooks follow the same contract.
+    // SAFETY: called by the planner, with live nodes, while the relation's paths are made.
     unsafe {
-        if let Some(previous) = PREVIOUS_PATHS.get().copied().flatten() {
-            pg_sys::ffi::pg_guard_ffi_boundary(|| previous(root, rel, index, entry));
-        }
         if (*entry).rtekind != RTEKind::RTE_RELATION || (*entry).inh || !is_cass_oid((*entry).relid) {
             return;
         }
         let (Some(key), Some(key_access_method)) = (key_of((*entry).relid), cass_key_am_oid()) else {
             return;
         };
-        let statement = PLANNING.with_borrow(|planning| planning.last().cloned());
+        let statement = current_statement();
         let read =
             Read { relation: Relation { root, rel, key: &key }, entry: &*entry, statement: statement.as_deref() };
         let is_dummy = pg_sys::is_dummy_rel(rel);
@@ -127,7 +171,7 @@ pub unsafe fn refuse_chosen(root: *mut pg_sys::PlannerInfo, rel: *mut pg_sys::Re
         let Some(key) = key_of((*entry).relid) else {
             return;
         };
-        let statement = PLANNING.with_borrow(|planning| planning.last().cloned());
+        let statement = current_statement();
         Read { relation: Relation { root, rel, key: &key }, entry: &*entry, statement: statement.as_deref() }
             .refuse_partition_key();
     }

@@ -12,7 +12,7 @@ use pgrx::pg_sys::{self, CmdType, Node, NodeTag, Oid, RTEKind};
 use super::known_functions::{known_function, KnownFunction};
 use super::parameters::ParameterUse;
 use super::scopes::{Origin, Scopes};
-use super::token_types::check_token_comparison;
+use super::token_types::unlike_tokens;
 use crate::catalog::is_cass_oid;
 use crate::error::Report;
 use crate::pg::nodes::{conjuncts, downcast, list_of, pair, pointers, strip_relabel, walk, walk_query, Walk};
@@ -40,6 +40,8 @@ pub struct Statement {
     relations: Vec<RelationNote>,
     /// The range table entry of each note, while the statement is read.
     entries: Vec<*mut pg_sys::RangeTblEntry>,
+    /// The first misuse found. It is raised when the walk is over, as its position would not survive the way out.
+    fault: Option<Report>,
 }
 
 impl Statement {
@@ -55,10 +57,14 @@ impl Statement {
             parameters: ParameterUse::default(),
             relations: Vec::new(),
             entries: Vec::new(),
+            fault: None,
         };
         let mut scopes = Scopes::default();
         // SAFETY: passed on.
         unsafe { statement.read_query(query, &mut scopes) };
+        if let Some(fault) = statement.fault.take() {
+            fault.raise();
+        }
         statement
     }
 
@@ -93,7 +99,9 @@ impl Statement {
                     self.read_query(subquery, scopes);
                     return Walk::Skip;
                 }
-                self.check_expression(node);
+                if self.fault.is_none() {
+                    self.fault = self.misuse(node);
+                }
                 Walk::Descend
             });
             scopes.leave();
@@ -190,18 +198,18 @@ impl Statement {
         self.relations.get_mut(index)
     }
 
-    /// Refuses `cass_allow_filtering()` where it would allow nothing, and tokens of different types compared.
-    unsafe fn check_expression(&self, node: *mut Node) {
+    /// The error of `cass_allow_filtering()` where it would allow nothing, and of tokens of different types compared.
+    unsafe fn misuse(&self, node: *mut Node) -> Option<Report> {
         // SAFETY: the node is live.
         unsafe {
             if allows_filtering(node) {
                 let location = (*node.cast::<pg_sys::FuncExpr>()).location;
-                Report::new("42601", "cass_allow_filtering() must stand alone or be joined by AND in WHERE or ON")
-                    .hint("Write WHERE ... AND cass_allow_filtering().")
-                    .location(self.source, location)
-                    .raise()
+                let report =
+                    Report::new("42601", "cass_allow_filtering() must stand alone or be joined by AND in WHERE or ON")
+                        .hint("Write WHERE ... AND cass_allow_filtering().");
+                return Some(report.location(self.source, location));
             }
-            check_token_comparison(node, self.source);
+            unlike_tokens(node, self.source)
         }
     }
 }

@@ -11,29 +11,23 @@ use super::known_functions::{known_function, KnownFunction};
 use crate::error::Report;
 use crate::pg::nodes::{downcast, pair, pointers};
 
-/// Raises an error if `node` compares tokens of values whose types differ.
+/// The error of a comparison of tokens of values whose types differ, if `node` is one.
 ///
 /// # Safety
 /// `node` is a live expression; `source` is null or the text that its locations refer to.
-pub unsafe fn check_token_comparison(node: *mut Node, source: *const c_char) {
+pub unsafe fn unlike_tokens(node: *mut Node, source: *const c_char) -> Option<Report> {
     // SAFETY: the parts of a live expression are live.
     unsafe {
-        let Some(op) = downcast::<pg_sys::OpExpr>(node, NodeTag::T_OpExpr) else {
-            return;
-        };
-        let Some((left, right)) = pair(op.args) else {
-            return;
-        };
-        let (Some(left), Some(right)) = (token_types(left), token_types(right)) else {
-            return;
-        };
-        if left != right {
+        let op = downcast::<pg_sys::OpExpr>(node, NodeTag::T_OpExpr)?;
+        let (left, right) = pair(op.args)?;
+        let (left, right) = (token_types(left)?, token_types(right)?);
+        let report = || {
             Report::new("42804", "tokens of different types cannot be compared")
                 .detail(format!("One side is the token of {}, the other of {}.", describe(&left), describe(&right)))
                 .hint("Cast the values to the types of the partition key's columns.")
                 .location(source, op.location)
-                .raise();
-        }
+        };
+        (left != right).then(report)
     }
 }
 

@@ -122,16 +122,16 @@ impl Read<'_> {
         unsafe { pg_sys::bms_is_member((*self.relation.rel).relid as i32, (*self.relation.root).all_result_relids) }
     }
 
-    /// Whether a condition is the planner's own, made for min() and max(), and not the statement's.
+    /// Whether a condition looks like the `IS NOT NULL` that the planner makes for min() and max().
     ///
     /// # Safety
     /// As for `judge`.
     pub unsafe fn is_planners_own(&self, clause: *mut Node) -> bool {
         // SAFETY: the caller's promise.
         unsafe {
-            !self.has_condition()
-                || downcast::<pg_sys::NullTest>(clause, NodeTag::T_NullTest)
-                    .is_some_and(|test| test.location < 0 && !(*self.relation.root).parent_root.is_null())
+            !(*self.relation.root).parent_root.is_null()
+                && downcast::<pg_sys::NullTest>(clause, NodeTag::T_NullTest)
+                    .is_some_and(|test| test.nulltesttype == pg_sys::NullTestType::IS_NOT_NULL && test.location < 0)
         }
     }
 
@@ -164,12 +164,17 @@ impl Read<'_> {
         self.statement.and_then(|statement| statement.note(self.entry))
     }
 
-    /// Whether the query restricts the table: by a condition of its own that is tested for each row. The planner's
-    /// `IS NOT NULL` for min() and max() is none.
+    /// Whether the statement restricts the table: by a condition of its own that is tested for each row, or was before
+    /// it was folded.
     unsafe fn has_condition(&self) -> bool {
         // SAFETY: as for `judge`.
-        let restricted = unsafe { !(*self.relation.rel).baserestrictinfo.is_null() };
-        restricted && self.note().is_none_or(|note| note.condition)
+        unsafe {
+            let mut tested = clauses((*self.relation.rel).baserestrictinfo);
+            match self.note() {
+                Some(note) => note.condition && (tested.next().is_some() || self.is_folded()),
+                None => tested.any(|clause| !self.is_planners_own(clause)) || self.is_folded(),
+            }
+        }
     }
 
     /// Whether the conditions were folded to one that no row satisfies.

@@ -54,7 +54,7 @@ pub unsafe fn store(
 /// Fills in the values of a stored row, in the current memory context; columns that are not wanted become null.
 ///
 /// # Safety
-/// `descriptor` is the table's.
+/// `descriptor` is the table's, or what it was before the ALTER TABLE that reads it.
 pub unsafe fn fill(
     state: &TableState,
     key: &[u8],
@@ -65,6 +65,8 @@ pub unsafe fn fill(
     nulls: &mut [bool],
 ) {
     let known = view.header().natts;
+    // SAFETY: promised by the caller; a descriptor has an entry for each of its columns.
+    let attributes = unsafe { (*descriptor).attrs.as_slice((*descriptor).natts as usize) };
     for (index, column) in state.table.columns.iter().enumerate().take(values.len()) {
         let attnum = index as u16 + 1;
         nulls[index] = true;
@@ -80,7 +82,8 @@ pub unsafe fn fill(
         match view.cell(attnum) {
             Ok(Cell::Absent | Cell::Null) => {}
             Ok(Cell::Value(bytes)) => {
-                values[index] = datum_of(state, column, bytes);
+                // By the reader's descriptor: while ALTER TABLE rewrites, the catalogs have the new types already.
+                values[index] = datum_of(state, attributes[index].attlen, attributes[index].attbyval, bytes);
                 nulls[index] = false;
             }
             Ok(Cell::External(image)) => {
@@ -96,17 +99,17 @@ pub unsafe fn fill(
 }
 
 /// The datum of a cell's bytes.
-fn datum_of(state: &TableState, column: &Column, bytes: &[u8]) -> pg_sys::Datum {
-    let length = usize::try_from(column.type_len).unwrap_or(0);
-    if column.type_len > 0 && bytes.len() != length {
+fn datum_of(state: &TableState, type_len: i16, by_value: bool, bytes: &[u8]) -> pg_sys::Datum {
+    let length = usize::try_from(type_len).unwrap_or(0);
+    if type_len > 0 && bytes.len() != length {
         state.raise(&cass_storage::StorageError::damaged("a value has another length than its type"));
     }
-    if column.by_value {
+    if by_value {
         let mut word = [0u8; 8];
         word[..length.min(8)].copy_from_slice(&bytes[..length.min(8)]);
         return sign_extended(i64::from_le_bytes(word), length);
     }
-    match column.type_len {
+    match type_len {
         -1 => bytea::from_bytes(bytes),
         _ => copy(bytes),
     }

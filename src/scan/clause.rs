@@ -7,7 +7,7 @@
 use pgrx::pg_sys::{self, Node, NodeTag, Oid};
 
 use crate::catalog::table_key::{orders_by_bytes, TableKey};
-use crate::pg::nodes::{downcast, pair, pointers, strip_relabel};
+use crate::pg::nodes::{downcast, oids, pair, pointers, strip_relabel};
 use crate::planner::{known_function, KnownFunction};
 
 /// What a clause restricts.
@@ -85,6 +85,8 @@ pub struct Bound {
     pub value: Value,
     /// The whole clause.
     pub clause: *mut Node,
+    /// Whether the clause says no more than this bound: false for the first column of a row comparison.
+    pub is_whole: bool,
 }
 
 /// The value's expression in a clause.
@@ -96,6 +98,12 @@ pub unsafe fn value_expression(clause: *mut Node, value: Value) -> Option<*mut N
     unsafe {
         let arguments = if let Some(op) = downcast::<pg_sys::OpExpr>(clause, NodeTag::T_OpExpr) {
             op.args
+        } else if let Some(row) = downcast::<pg_sys::RowCompareExpr>(clause, NodeTag::T_RowCompareExpr) {
+            return match value {
+                Value::Left => pointers(row.largs).next(),
+                Value::Right => pointers(row.rargs).next(),
+                Value::True | Value::False => None,
+            };
         } else {
             downcast::<pg_sys::ScalarArrayOpExpr>(clause, NodeTag::T_ScalarArrayOpExpr)?.args
         };
@@ -135,6 +143,7 @@ impl Subject<'_> {
             match (*clause).type_ {
                 NodeTag::T_OpExpr => self.operator_bound(clause),
                 NodeTag::T_ScalarArrayOpExpr => self.array_bound(clause),
+                NodeTag::T_RowCompareExpr => self.row_bound(clause),
                 _ => self.boolean_bound(clause),
             }
         }
@@ -189,7 +198,7 @@ impl Subject<'_> {
                 Target::Token => token_test(operator)?,
                 Target::Column(index) => self.column_test(index, operator, op.inputcollid)?,
             };
-            Some(Bound { target, test, value, clause })
+            Some(Bound { target, test, value, clause, is_whole: true })
         }
     }
 
@@ -205,7 +214,31 @@ impl Subject<'_> {
                 test: Test::Any,
                 value: Value::Right,
                 clause,
+                is_whole: true,
             })
+        }
+    }
+
+    /// `(a, b) > (1, 2)` says that `a >= 1`.
+    unsafe fn row_bound(&self, clause: *mut Node) -> Option<Bound> {
+        // SAFETY: as for `operator_bound`; a row comparison has an operator and two operands for every column.
+        unsafe {
+            let row = downcast::<pg_sys::RowCompareExpr>(clause, NodeTag::T_RowCompareExpr)?;
+            let (left, right) = (pointers::<Node>(row.largs).next()?, pointers::<Node>(row.rargs).next()?);
+            let operator = oids(row.opnos).next()?;
+            let (index, operator, value) = match self.key_column(left) {
+                Some(index) => (index, operator, Value::Right),
+                None => (self.key_column(right)?, pg_sys::get_commutator(operator), Value::Left),
+            };
+            if !self.is_value(if value == Value::Right { right } else { left }) {
+                return None;
+            }
+            let test = match self.column_test(index, operator, oids(row.inputcollids).next()?)? {
+                Test::Less | Test::LessOrEqual => Test::LessOrEqual,
+                Test::Greater | Test::GreaterOrEqual => Test::GreaterOrEqual,
+                Test::Equal | Test::Any => return None,
+            };
+            Some(Bound { target: Target::Column(index), test, value, clause, is_whole: false })
         }
     }
 
@@ -220,7 +253,7 @@ impl Subject<'_> {
                 _ => (clause, Value::True),
             };
             let index = self.key_column(operand)?;
-            Some(Bound { target: Target::Column(index), test: Test::Equal, value, clause })
+            Some(Bound { target: Target::Column(index), test: Test::Equal, value, clause, is_whole: true })
         }
     }
 

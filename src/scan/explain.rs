@@ -36,7 +36,8 @@ pub(super) unsafe extern "C-unwind" fn explain(
         if is_backward(&run.info) {
             pg_sys::ExplainPropertyText(c"Scan Direction".as_ptr(), c"Backward".as_ptr(), es);
         }
-        if (*es).analyze {
+        // What parallel workers read they do not report.
+        if (*es).analyze && (*node).ss.ps.worker_instrument.is_null() {
             show_counters(run, es);
         }
     }

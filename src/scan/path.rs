@@ -10,7 +10,7 @@ use super::bounds::Bounds;
 use super::clause::Subject;
 use super::plan::{palloc_value, PATH_METHODS};
 use crate::catalog::TableKey;
-use crate::pg::nodes::{downcast, list_of_integers, pointers};
+use crate::pg::nodes::{downcast, list_of, list_of_integers, pointers};
 
 /// Elements assumed in an array whose length is not known at planning.
 const USUAL_ARRAY_LENGTH: f64 = 10.0;
@@ -179,9 +179,12 @@ impl Relation<'_> {
     ) {
         // SAFETY: as for `add_own_paths`.
         unsafe {
-            let ordered = bounds.ordered_columns(self.key);
-            let forward = self.pathkeys(&ordered, Direction::Forward);
-            let backward = self.pathkeys(&ordered, Direction::Backward);
+            let (forward, backward) = if bounds.has_partition() {
+                let ordered = bounds.ordered_columns(self.key);
+                (self.pathkeys(&ordered, Direction::Forward), self.pathkeys(&ordered, Direction::Backward))
+            } else {
+                (self.token_pathkeys(Direction::Forward), self.token_pathkeys(Direction::Backward))
+            };
             let cost = self.cost(bounds, clauses, parameters, full_read);
             self.add_path(forward, Direction::Forward, parameters, full_read, &cost);
             if !backward.is_null() {
@@ -245,6 +248,28 @@ impl Relation<'_> {
     unsafe fn pathkeys(&self, columns: &[usize], direction: Direction) -> *mut pg_sys::List {
         // SAFETY: as for `own_bounds`.
         unsafe { pg_sys::truncate_useless_pathkeys(self.root, self.rel, self.order(columns, direction)) }
+    }
+
+    /// The order by token, if the query wants that first.
+    unsafe fn token_pathkeys(&self, direction: Direction) -> *mut pg_sys::List {
+        // SAFETY: as for `own_bounds`.
+        unsafe {
+            let subject = self.subject();
+            let Some(wanted) = pointers::<pg_sys::PathKey>((*self.root).query_pathkeys).next() else {
+                return ptr::null_mut();
+            };
+            let strategy = match direction {
+                Direction::Forward => pg_sys::BTLessStrategyNumber,
+                Direction::Backward => pg_sys::BTGreaterStrategyNumber,
+            };
+            let is_token = pointers::<pg_sys::EquivalenceMember>((*(*wanted).pk_eclass).ec_members)
+                .any(|member| subject.is_token((*member).em_expr.cast()));
+            if is_token && (*wanted).pk_strategy as u32 == strategy {
+                list_of([wanted])
+            } else {
+                ptr::null_mut()
+            }
+        }
     }
 
     /// The order by these key columns, as far as some part of the query knows of it.

@@ -170,6 +170,9 @@ unsafe extern "C-unwind" fn plan_custom_path(
 /// Whether reading the bound's key range leaves no row that the clause would reject: the encoding of an exact type
 /// tells its values apart as "=" does, and orders them as the bound's operators do.
 fn is_exact(key: &TableKey, bound: &Bound) -> bool {
+    if !bound.is_whole {
+        return false;
+    }
     match bound.target {
         Target::Token => true,
         Target::Column(index) => key.columns.get(index).is_some_and(|column| column.key_type.is_exact()),

@@ -59,3 +59,29 @@ fn allocate(rel: pg_sys::Relation, path: &Path, offset: u64, length: u64) {
             .raise();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::find;
+
+    #[test]
+    fn a_run_gets_the_first_gap_that_holds_it_or_the_end() {
+        assert_eq!(find(&mut [], 5), Some(1), "block 0 is the metapage");
+        let mut occupied = [(20, 5), (1, 4), (8, 2)];
+        assert_eq!(find(&mut occupied, 3), Some(5));
+        assert_eq!(find(&mut occupied, 4), Some(10));
+        assert_eq!(find(&mut occupied, 10), Some(10));
+        assert_eq!(find(&mut occupied, 11), Some(25));
+    }
+
+    #[test]
+    fn rows_of_one_run_and_of_aborted_ones_may_overlap() {
+        assert_eq!(find(&mut [(1, 10), (1, 10), (3, 2), (5, 20)], 1), Some(25));
+    }
+
+    #[test]
+    fn no_run_reaches_the_last_block_number() {
+        assert_eq!(find(&mut [(1, u32::MAX - 10)], 9), None);
+        assert_eq!(find(&mut [(1, u32::MAX - 10)], 8), Some(u32::MAX - 9));
+    }
+}

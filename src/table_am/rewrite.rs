@@ -30,8 +30,8 @@ pub unsafe extern "C-unwind" fn copy_for_cluster(
     _index: pg_sys::Relation,
     _use_sort: bool,
     _oldest_xmin: pg_sys::TransactionId,
-    xid_cutoff: *mut pg_sys::TransactionId,
-    multi_cutoff: *mut pg_sys::MultiXactId,
+    _xid_cutoff: *mut pg_sys::TransactionId,
+    _multi_cutoff: *mut pg_sys::MultiXactId,
     tuples: *mut f64,
     vacuumed: *mut f64,
     recently_dead: *mut f64,
@@ -43,10 +43,10 @@ pub unsafe extern "C-unwind" fn copy_for_cluster(
         unsafe { bulk::push(&state, &mut load, slot, 0) };
     });
     let copied = load.finish(new);
-    // SAFETY: PostgreSQL hands over room for its answers. No transaction ids are stored, so there is none to freeze.
+    // The cutoffs stay as PostgreSQL has them: they become those of the table, which holds no transaction ids, and of its TOAST
+    // table, whose rows are all new.
+    // SAFETY: PostgreSQL hands over room for its answers.
     unsafe {
-        *xid_cutoff = pg_sys::InvalidTransactionId;
-        *multi_cutoff = pg_sys::InvalidTransactionId;
         *tuples = copied as f64;
         *vacuumed = 0.0;
         *recently_dead = 0.0;
