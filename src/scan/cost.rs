@@ -12,10 +12,29 @@ use crate::pg::nodes::pointers;
 const USUAL_ARRAY_LENGTH: f64 = 10.0;
 
 /// What a scan is expected to cost, in the planner's units, and to return.
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Cost {
     pub rows: f64,
     pub startup: f64,
     pub total: f64,
+    /// How much of `total` is the processor's, which parallel processes share.
+    pub processor: f64,
+}
+
+impl Cost {
+    /// The cost to each of `workers` and the leader, who takes part in what they leave it time for.
+    pub fn shared(mut self, workers: i32) -> Self {
+        // SAFETY: a planner setting is a plain variable of the backend.
+        let leader = if unsafe { pg_sys::parallel_leader_participation } {
+            (1.0 - 0.3 * f64::from(workers)).max(0.0)
+        } else {
+            0.0
+        };
+        let processes = f64::from(workers) + leader;
+        self.total -= self.processor * (1.0 - 1.0 / processes);
+        self.rows = (self.rows / processes).round().max(1.0);
+        self
+    }
 }
 
 /// The cost of finding the start of a key range: a page of the B+tree that may have to be fetched, and comparisons.
@@ -62,17 +81,14 @@ impl Relation<'_> {
             let seeks = if bounds.is_bound() { bounds.range_count(USUAL_ARRAY_LENGTH).min(read) } else { 0.0 };
             let startup = tests.startup + target.startup + seeks.min(1.0) * seek_cost();
             let pages = (f64::from(rel.pages) * share).ceil();
-            let mut total = startup
-                + (seeks - 1.0).max(0.0) * seek_cost()
-                + pages * pg_sys::seq_page_cost
-                + read * (pg_sys::cpu_tuple_cost + tests.per_tuple)
-                + rows * target.per_tuple;
+            let processor = read * (pg_sys::cpu_tuple_cost + tests.per_tuple) + rows * target.per_tuple;
+            let mut total = startup + (seeks - 1.0).max(0.0) * seek_cost() + pages * pg_sys::seq_page_cost + processor;
             if full_read != FullRead::Allowed {
                 total += disabled(full_read);
             } else if !bounds.is_bound() && !pg_sys::enable_seqscan {
                 total += pg_sys::disable_cost;
             }
-            Cost { rows, startup, total }
+            Cost { rows, startup, total, processor }
         }
     }
 

@@ -2,7 +2,7 @@
 //!
 //! `clause` tells what one condition says about the key, `bounds` which conditions narrow a scan, `path` offers scans to
 //! the planner with their `cost` and `order`, `plan` carries the chosen one to the executor, where `values` and `ranges` turn bounds into key ranges
-//! and `exec` reads them.
+//! and `exec` reads them, in `parallel` by several processes.
 
 pub mod bounds;
 pub mod clause;
@@ -10,6 +10,7 @@ mod cost;
 mod exec;
 mod explain;
 mod order;
+mod parallel;
 pub mod path;
 mod plan;
 mod ranges;

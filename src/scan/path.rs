@@ -13,6 +13,8 @@ use super::plan::{palloc_value, PATH_METHODS};
 use crate::catalog::TableKey;
 use crate::pg::nodes::{downcast, list_of_integers, pointers};
 
+/// Rows of a heap page that parallel workers are counted by.
+const USUAL_ROWS_PER_HEAP_PAGE: f64 = 100.0;
 /// Most sets of outer relations for which parameterised paths are considered.
 const MOST_OUTER_SETS: usize = 32;
 
@@ -185,21 +187,48 @@ impl Relation<'_> {
                 (self.token_pathkeys(Direction::Forward), self.token_pathkeys(Direction::Backward))
             };
             let cost = self.cost(bounds, clauses, parameters, full_read);
-            self.add_path(forward, Direction::Forward, parameters, full_read, &cost);
+            pg_sys::add_path(self.rel, self.path(forward, Direction::Forward, parameters, full_read, &cost).cast());
             if !backward.is_null() {
-                self.add_path(backward, Direction::Backward, parameters, full_read, &cost);
+                let path = self.path(backward, Direction::Backward, parameters, full_read, &cost);
+                pg_sys::add_path(self.rel, path.cast());
+            }
+            if parameters.is_null() && !bounds.has_partition() && full_read == FullRead::Allowed {
+                self.add_parallel_path(&cost);
             }
         }
     }
 
-    unsafe fn add_path(
+    /// Adds a path that several processes take together, each a part of the ring at a time.
+    unsafe fn add_parallel_path(&self, cost: &Cost) {
+        // SAFETY: as for `add_own_paths`.
+        unsafe {
+            let rel = &*self.rel;
+            if !rel.consider_parallel {
+                return;
+            }
+            let most = pg_sys::max_parallel_workers_per_gather;
+            // A page of a segment holds many more rows than a heap's, and the work is in the rows.
+            let pages = f64::from(rel.pages).max(rel.tuples / USUAL_ROWS_PER_HEAP_PAGE);
+            let workers = pg_sys::compute_parallel_worker(self.rel, pages, -1.0, most);
+            if workers > 0 {
+                let (none, cost) = (ptr::null_mut(), cost.shared(workers));
+                let path = self.path(none, Direction::Forward, ptr::null_mut(), FullRead::Allowed, &cost);
+                (*path).path.parallel_aware = true;
+                (*path).path.parallel_workers = workers;
+                pg_sys::add_partial_path(self.rel, path.cast());
+            }
+        }
+    }
+
+    /// A path of these properties, in planner memory.
+    unsafe fn path(
         &self,
         pathkeys: *mut pg_sys::List,
         direction: Direction,
         parameters: *mut pg_sys::ParamPathInfo,
         full_read: FullRead,
         cost: &Cost,
-    ) {
+    ) -> *mut pg_sys::CustomPath {
         let path = pg_sys::CustomPath {
             path: pg_sys::Path {
                 type_: NodeTag::T_CustomPath,
@@ -224,8 +253,8 @@ impl Relation<'_> {
             methods: PATH_METHODS.as_ptr(),
             ..Default::default()
         };
-        // SAFETY: the path is copied into planner memory, which outlives the relation's list of paths.
-        unsafe { pg_sys::add_path(self.rel, palloc_value(path).cast()) };
+        // SAFETY: the planner's memory context is the current one.
+        unsafe { palloc_value(path) }
     }
 }
 
