@@ -268,4 +268,94 @@ mod tests {
         assert_eq!(text("SELECT reltuples::text FROM pg_class WHERE oid = 't'::regclass"), "1000");
         assert_eq!(text("SELECT n_distinct::text FROM pg_stats WHERE tablename = 't' AND attname = 'a'"), "4");
     }
+
+    /// A function that runs a statement in a block with an exception handler, and fails in it once.
+    fn failing_once(at: i32) {
+        run(&format!(
+            "CREATE FUNCTION careful(i int) RETURNS int LANGUAGE plpgsql VOLATILE AS $$ BEGIN
+               IF i = {at} THEN
+                 BEGIN PERFORM count(*) FROM pg_class; PERFORM 1 / 0; EXCEPTION WHEN division_by_zero THEN NULL; END;
+               END IF;
+               RETURN i; END $$"
+        ));
+    }
+
+    #[pg_test]
+    fn rows_a_load_has_gathered_outlive_an_error_that_a_function_of_it_catches() {
+        own_schema();
+        failing_once(2500);
+        run("CREATE TABLE t (k int PRIMARY KEY, v int) USING cass");
+        run("INSERT INTO t SELECT i, careful(i) FROM generate_series(1, 3000) i");
+        assert_eq!(text("SELECT count(*) || ' ' || sum(v) FROM t"), "3000 4501500");
+        run("CREATE TABLE made USING cass AS SELECT i AS k, careful(i) AS v FROM generate_series(1, 3000) i");
+        assert_eq!(text("SELECT count(*) || ' ' || sum(v) FROM made"), "3000 4501500");
+    }
+
+    #[pg_test]
+    fn a_function_sees_the_rows_that_the_load_around_it_has_gathered() {
+        own_schema();
+        run("CREATE TABLE t (k int PRIMARY KEY, v bigint) USING cass");
+        run("CREATE FUNCTION so_far(i int) RETURNS bigint LANGUAGE plpgsql VOLATILE AS \
+             $$ BEGIN RETURN (SELECT count(*) FROM t WHERE cass_allow_filtering()); END $$");
+        run("INSERT INTO t SELECT i, CASE WHEN i = 2001 THEN so_far(i) END FROM generate_series(1, 2500) i");
+        assert_eq!(rows("SELECT v FROM t WHERE k = 2001"), "2000");
+    }
+
+    #[pg_test]
+    fn a_table_that_an_outer_transaction_level_loads_cannot_be_used() {
+        own_schema();
+        run("CREATE TABLE t (k int PRIMARY KEY, v bigint) USING cass");
+        run("CREATE FUNCTION inside(i int) RETURNS bigint LANGUAGE plpgsql VOLATILE AS $$ BEGIN
+               IF i = 2001 THEN
+                 BEGIN RETURN (SELECT count(*) FROM t); EXCEPTION WHEN division_by_zero THEN NULL; END;
+               END IF;
+               RETURN i; END $$");
+        assert_eq!(sqlstate_of("INSERT INTO t SELECT i, inside(i) FROM generate_series(1, 2500) i"), "55006");
+        assert_eq!(value::<i64>("SELECT count(*) FROM t"), Some(0));
+    }
+
+    #[pg_test]
+    fn each_target_of_a_statement_names_its_own_columns() {
+        own_schema();
+        run("CREATE TABLE t (k int, c int, a int, b int, PRIMARY KEY (k, c)) USING cass");
+        run("INSERT INTO t VALUES (1, 1, 10, 20), (1, 2, 10, 20), (1, 3, 10, 20)");
+        run("WITH u AS (UPDATE t SET a = a WHERE k = 1 AND c = 3) INSERT INTO t (k, c, a) VALUES (1, 1, 11)");
+        assert_eq!(rows("SELECT t::text FROM t WHERE k = 1"), "(1,1,11,20) (1,2,10,20) (1,3,10,20)");
+        run("WITH x AS (INSERT INTO t (k, c, a) VALUES (1, 1, 12)), y AS (INSERT INTO t (k, c, b) VALUES (1, 2, 22)) SELECT 1");
+        assert_eq!(rows("SELECT t::text FROM t WHERE k = 1"), "(1,1,12,20) (1,2,10,22) (1,3,10,20)");
+        run("WITH i AS (INSERT INTO t (k, c, b) VALUES (1, 1, 23)) UPDATE t SET a = 9 WHERE k = 1 AND c = 3");
+        assert_eq!(rows("SELECT t::text FROM t WHERE k = 1"), "(1,1,12,23) (1,2,10,22) (1,3,9,20)");
+    }
+
+    #[pg_test]
+    fn what_a_before_trigger_sets_is_stored_over_what_the_row_had() {
+        own_schema();
+        run("CREATE TABLE t (k int PRIMARY KEY, v int, stamp text) USING cass");
+        run("CREATE FUNCTION stamp() RETURNS trigger LANGUAGE plpgsql AS \
+             $$ BEGIN NEW.stamp = 'at ' || NEW.v; RETURN NEW; END $$");
+        run("CREATE TRIGGER stamp BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION stamp()");
+        run("INSERT INTO t (k, v) VALUES (1, 1)");
+        assert_eq!(rows("INSERT INTO t (k, v) VALUES (1, 2) RETURNING stamp"), "at 2");
+        assert_eq!(rows("SELECT stamp FROM t"), "at 2");
+    }
+
+    #[pg_test]
+    fn an_insert_overwrites_no_row_of_a_table_whose_policies_bind_the_user() {
+        own_schema();
+        run("CREATE TABLE t (k int PRIMARY KEY, owner text, secret text) USING cass");
+        run("INSERT INTO t VALUES (1, 'somebody', 'secret')");
+        run("ALTER TABLE t ENABLE ROW LEVEL SECURITY");
+        run("CREATE POLICY own ON t USING (owner = current_user)");
+        run("CREATE ROLE cass_policy_test");
+        run("GRANT ALL ON t TO cass_policy_test");
+        let schema = text("SELECT current_schema()::text");
+        run(&format!("GRANT USAGE ON SCHEMA {schema} TO cass_policy_test"));
+        run("SET LOCAL ROLE cass_policy_test");
+        let insert = "INSERT INTO t (k, owner) VALUES (1, current_user)";
+        let error = error_of(insert);
+        assert!(error.starts_with("42501|INSERT may not overwrite"), "{error}");
+        run("INSERT INTO t VALUES (2, current_user, 'mine')");
+        run("RESET ROLE");
+        assert_eq!(rows("SELECT k || secret FROM t ORDER BY k"), "1secret 2mine");
+    }
 }

@@ -38,7 +38,7 @@ pub fn create(table: pg_sys::Relation) -> pg_sys::Oid {
                 pg_sys::InvalidOid,
                 pg_sys::InvalidOid,
                 pg_sys::InvalidOid,
-                (*class).relowner,
+                pg_sys::Oid::from(pg_sys::BOOTSTRAP_SUPERUSERID),
                 pg_sys::HEAP_TABLE_AM_OID,
                 columns(),
                 std::ptr::null_mut(),

@@ -3,6 +3,7 @@
 //! `state` is what every read needs to know of the table, `merged` the scan in key order, `point` reads one key or one row
 //! id, `row` turns a stored row into the values of a slot.
 
+pub mod loading;
 pub mod merged;
 pub mod point;
 pub mod row;

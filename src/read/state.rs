@@ -64,8 +64,9 @@ impl TableState {
     /// Opens the delta for reading; `None` where it holds no rows.
     ///
     /// # Errors
-    /// XX001 where it is missing although the metapage says that it has rows.
+    /// 55006 where an outer transaction level is loading the table; XX001 where it is missing although the metapage says that it has rows.
     pub fn open_delta(&self) -> Option<Delta> {
+        super::loading::check(self.rel);
         match Delta::open_for_reading(self.rel, self.storage_id) {
             ForReading::Open(delta) => Some(delta),
             ForReading::Missing if metapage::read(self.rel).delta_dirty => {

@@ -20,8 +20,8 @@ struct Running {
     kind: Kind,
     /// The level of the subtransaction it runs in: what an error leaves on the stack goes when that is aborted.
     nest_level: i32,
-    /// What was found for a table, by its OID.
-    unnamed: Vec<(pg_sys::Oid, Rc<[u16]>)>,
+    /// What was found for a target, by the slot its rows come in.
+    unnamed: Vec<(*mut pg_sys::TupleTableSlot, Rc<[u16]>)>,
     /// Rows it has inserted.
     rows: u64,
     /// Whether its rows may be gathered.

@@ -11,40 +11,44 @@ use std::rc::Rc;
 /// Attribute numbers in a `Bitmapset` start here (`FirstLowInvalidHeapAttributeNumber`).
 const FIRST_LOW_INVALID: i32 = pg_sys::FirstLowInvalidHeapAttributeNumber;
 
-/// The columns of an open table that the statement on top of the stack does not name.
-pub fn unnamed_columns(state: &TableState) -> Rc<[u16]> {
-    // SAFETY: the table is open.
-    let oid = unsafe { (*state.rel).rd_id };
+/// The columns of an open table that the statement on top of the stack does not name for the row in `slot`. The slot tells the
+/// targets of a statement apart that writes to a table in several places.
+pub fn unnamed_columns(state: &TableState, slot: *mut pg_sys::TupleTableSlot) -> Rc<[u16]> {
     STACK.with_borrow_mut(|stack| {
         let Some(running) = stack.last_mut() else {
             return Rc::from([]);
         };
-        if let Some((_, known)) = running.unnamed.iter().find(|(table, _)| *table == oid) {
+        if let Some((_, known)) = running.unnamed.iter().find(|(known, _)| *known == slot) {
             return known.clone();
         }
         // SAFETY: a statement on the stack is running, so its description is alive.
         let unnamed: Rc<[u16]> = unsafe {
             match &running.kind {
-                Kind::Query(query) => of_query(state, *query),
+                Kind::Query(query) => of_query(state, *query, slot),
                 Kind::Copy(None) => Rc::from([]),
                 Kind::Copy(Some(columns)) => {
                     missing(state, |attribute| columns.iter().any(|name| *name == attribute_name(attribute)))
                 }
             }
         };
-        running.unnamed.push((oid, unnamed.clone()));
+        // The slots of a COPY are many, and all of them alike.
+        if matches!(running.kind, Kind::Query(_)) {
+            running.unnamed.push((slot, unnamed.clone()));
+        }
         unnamed
     })
 }
 
-unsafe fn of_query(state: &TableState, query: *mut pg_sys::QueryDesc) -> Rc<[u16]> {
+unsafe fn of_query(state: &TableState, query: *mut pg_sys::QueryDesc, slot: *mut pg_sys::TupleTableSlot) -> Rc<[u16]> {
     // SAFETY: the query is running, so its state is alive; its result relations are open.
     unsafe {
         let estate = (*query).estate;
-        if estate.is_null() || (*query).operation == pg_sys::CmdType::CMD_UPDATE {
+        if estate.is_null() {
             return Rc::from([]);
         }
-        let Some(target) = result_relation(estate, state.rel) else {
+        let targets = result_relations(estate, state.rel);
+        let of_slot = targets.iter().find(|target| (***target).ri_newTupleSlot == slot);
+        let Some(target) = of_slot.or(targets.first()).copied() else {
             return Rc::from([]);
         };
         let inserted = pg_sys::ExecGetInsertedCols(target, estate);
@@ -55,23 +59,23 @@ unsafe fn of_query(state: &TableState, query: *mut pg_sys::QueryDesc) -> Rc<[u16
     }
 }
 
-/// The description of `rel` as a target of a running query.
+/// The descriptions of `rel` as a target of a running query, one for each place in it that writes to the table.
 ///
 /// # Safety
 /// `estate` is that of a running query; `rel` is open.
-pub(super) unsafe fn result_relation(
+pub(super) unsafe fn result_relations(
     estate: *mut pg_sys::EState,
     rel: pg_sys::Relation,
-) -> Option<*mut pg_sys::ResultRelInfo> {
+) -> Vec<*mut pg_sys::ResultRelInfo> {
     // SAFETY: promised by the caller; a query's result relations are open while it runs.
     unsafe {
         let opened = pgrx::PgList::<pg_sys::ResultRelInfo>::from_pg((*estate).es_opened_result_relations);
         let routed = pgrx::PgList::<pg_sys::ResultRelInfo>::from_pg((*estate).es_tuple_routing_result_relations);
-        let target = opened
+        opened
             .iter_ptr()
             .chain(routed.iter_ptr())
-            .find(|relation| (*(*(*relation)).ri_RelationDesc).rd_id == (*rel).rd_id);
-        target
+            .filter(|relation| (*(*(*relation)).ri_RelationDesc).rd_id == (*rel).rd_id)
+            .collect()
     }
 }
 

@@ -1,6 +1,6 @@
 //! Where the rows come from that a table is given, and whether they may be gathered first.
 
-use super::named::result_relation;
+use super::named::result_relations;
 use super::{Kind, STACK};
 use pgrx::pg_sys;
 
@@ -35,13 +35,14 @@ unsafe fn may_wait(query: *mut pg_sys::QueryDesc, rel: pg_sys::Relation) -> bool
     // SAFETY: promised by the caller.
     unsafe {
         let estate = (*query).estate;
-        match result_relation(estate, rel) {
-            Some(target) => {
+        match result_relations(estate, rel).as_slice() {
+            [target] => {
                 (*query).operation == pg_sys::CmdType::CMD_INSERT
-                    && (*target).ri_projectReturning.is_null()
-                    && (*target).ri_WithCheckOptions.is_null()
+                    && (**target).ri_projectReturning.is_null()
+                    && (**target).ri_WithCheckOptions.is_null()
             }
-            None => (*query).operation == pg_sys::CmdType::CMD_SELECT && (*rel).rd_createSubid != 0,
+            [_, ..] => false,
+            [] => (*query).operation == pg_sys::CmdType::CMD_SELECT && (*rel).rd_createSubid != 0,
         }
     }
 }

@@ -7,7 +7,7 @@
 use super::{insert, version};
 use crate::maintenance::BulkLoad;
 use crate::pg::scratch::in_scratch;
-use crate::read::TableState;
+use crate::read::{loading, TableState};
 use crate::statement::{self, Source};
 use pgrx::pg_sys;
 use std::cell::RefCell;
@@ -46,6 +46,7 @@ thread_local! {
 /// Forgets the loads of subtransactions of this level and deeper, which are aborted.
 pub fn forget(nest_level: i32) {
     LOADS.with_borrow_mut(|loads| loads.retain(|_, load| load.nest_level < nest_level));
+    loading::forget(nest_level);
 }
 
 /// Whether the table is one that ALTER TABLE, VACUUM FULL or the like is filling to put it in another's place.
@@ -61,17 +62,28 @@ fn oid_of(rel: pg_sys::Relation) -> u32 {
 
 /// Takes the load of a table out of the list. What is then done with it may raise an error, and then it is gone, as it must be.
 fn take(rel: pg_sys::Relation) -> Option<Load> {
+    loading::end(rel);
     LOADS.with_borrow_mut(|loads| loads.remove(&oid_of(rel)))
 }
 
 fn put_back(rel: pg_sys::Relation, load: Load) {
+    if load.stage != Stage::Rewrite {
+        loading::begin(rel, load.nest_level);
+    }
     LOADS.with_borrow_mut(|loads| loads.insert(oid_of(rel), load));
 }
 
 fn start(state: &TableState, stage: Stage, command: pg_sys::CommandId) -> Load {
-    // SAFETY: reads a counter of this backend.
-    let nest_level = unsafe { pg_sys::GetCurrentTransactionNestLevel() };
+    let nest_level = nest_level();
+    if stage != Stage::Rewrite {
+        loading::begin(state.rel, nest_level);
+    }
     Load { rows: BulkLoad::new(state), stage, command, nest_level }
+}
+
+fn nest_level() -> i32 {
+    // SAFETY: reads a counter of this backend.
+    unsafe { pg_sys::GetCurrentTransactionNestLevel() }
 }
 
 /// Adds the row in `slot` to the load of a transient table.
@@ -123,8 +135,12 @@ unsafe fn push_encoded(
 /// `slots` hold rows of the table.
 pub unsafe fn gather(state: &TableState, slots: &[*mut pg_sys::TupleTableSlot], command: pg_sys::CommandId) -> bool {
     let mut load = match take(state.rel) {
+        Some(load) if load.nest_level != nest_level() => {
+            put_back(state.rel, load);
+            loading::refuse(state.rel);
+        }
         Some(load) => load,
-        None if may_gather(state, slots.len() as u64) => start(state, Stage::Gathering, command),
+        None if may_gather(state, slots) => start(state, Stage::Gathering, command),
         None => return false,
     };
     for slot in slots {
@@ -146,8 +162,8 @@ pub unsafe fn gather(state: &TableState, slots: &[*mut pg_sys::TupleTableSlot], 
 
 /// Whether nobody can need the rows before the statement ends, and nobody can compete with them (docs/architecture.md, "Bulk
 /// loads").
-fn may_gather(state: &TableState, rows: u64) -> bool {
-    match statement::source_of(state.rel, rows) {
+fn may_gather(state: &TableState, slots: &[*mut pg_sys::TupleTableSlot]) -> bool {
+    match statement::source_of(state.rel, slots.len() as u64) {
         Source::Copy => {}
         Source::Query { rows } if rows > ROWS_BEFORE => {}
         _ => return false,
@@ -163,7 +179,8 @@ fn may_gather(state: &TableState, rows: u64) -> bool {
         (is_new || pg_sys::XactIsoLevel < pg_sys::XACT_REPEATABLE_READ as i32)
             && !has_row_triggers
             && indexes == usize::from(state.key.is_some())
-            && insert::columns_to_keep(state).is_empty()
+            && !(*rel.rd_rel).relrowsecurity
+            && slots.first().is_some_and(|slot| insert::columns_to_keep(state, *slot).is_empty())
     }
 }
 
@@ -193,7 +210,8 @@ pub fn finish_all() {
     for_each_open(finish);
 }
 
-/// Writes what statements gathered to the delta, since one that starts inside them must see it; they go on without gathering.
+/// Writes what statements of this subtransaction gathered to the delta, since one that starts inside them must see it; they go on
+/// without gathering.
 pub fn drain_all() {
     for_each_open(|rel| {
         if let Some(load) = take(rel) {
@@ -203,9 +221,13 @@ pub fn drain_all() {
     });
 }
 
+/// Runs `work` on the tables that statements of this subtransaction load. What a statement outside of it has gathered is not
+/// touched: written here, it would go with this subtransaction (see [`loading`]).
 fn for_each_open(mut work: impl FnMut(pg_sys::Relation)) {
     let tables: Vec<u32> = LOADS.with_borrow(|loads| {
-        loads.iter().filter(|(_, load)| load.stage != Stage::Rewrite).map(|(oid, _)| *oid).collect()
+        let level = nest_level();
+        let ours = |load: &Load| load.stage != Stage::Rewrite && load.nest_level == level;
+        loads.iter().filter(|(_, load)| ours(load)).map(|(oid, _)| *oid).collect()
     });
     for oid in tables {
         // SAFETY: the statement that loads the table holds a lock on it.

@@ -18,6 +18,7 @@ use std::rc::Rc;
 
 /// The delta, ready for a row: made where it is missing, and the metapage says that it may hold rows.
 pub fn open_delta_for_writing(state: &TableState) -> Delta {
+    crate::read::loading::check(state.rel);
     let delta = Delta::open_or_create(state.rel, state.storage_id);
     if !metapage::read(state.rel).delta_dirty {
         metapage::set_delta_dirty(state.rel, true);
@@ -47,14 +48,22 @@ unsafe fn upsert(
     slot: *mut pg_sys::TupleTableSlot,
     mut command: pg_sys::CommandId,
 ) -> u64 {
+    let unnamed = columns_to_keep(state, slot);
     // SAFETY: promised by the caller.
-    let values = unsafe { version::Values::of_slot(slot) };
+    let values = unsafe {
+        let values = version::Values::of_slot(slot);
+        if unnamed.is_empty() {
+            values
+        } else {
+            values.detached(state.rel)
+        }
+    };
     let row_id = row_ids::next(state);
     let key = state.encode_key(&values.values, &values.nulls, row_id);
     let snapshot = transaction_snapshot();
     let segments = LatestSegments::of(state);
-    let unnamed = columns_to_keep(state);
     let mut encoded: Option<Vec<u8>> = None;
+    let mut completed = false;
     loop {
         let request = LockRequest {
             mode: pg_sys::LockTupleMode::LockTupleNoKeyExclusive,
@@ -72,21 +81,47 @@ unsafe fn upsert(
         if !snapshot.is_null() && !held.visible && !held.own {
             write::raise_serialization_failure();
         }
-        // SAFETY: promised by the caller.
-        let row = encoded.get_or_insert_with(|| unsafe {
-            if held.live_row_id().is_some() && !unnamed.is_empty() {
-                complete(state, slot, &unnamed, &key.bytes, &held);
+        let overwrites = held.live_row_id().is_some();
+        if overwrites {
+            refuse_under_row_security(state);
+        }
+        if completed || (overwrites && !unnamed.is_empty()) {
+            completed = overwrites;
+            // SAFETY: promised by the caller; the values were detached from the slot.
+            encoded = Some(unsafe {
+                complete(state, slot, &values, &unnamed, &key.bytes, &held);
                 version::encode(state, &version::Values::of_slot(slot), row_id)
-            } else {
-                version::encode(state, &values, row_id)
-            }
-        });
+            });
+        }
+        // SAFETY: promised by the caller.
+        let row = encoded.get_or_insert_with(|| unsafe { version::encode(state, &values, row_id) });
         let new = NewVersion { key: &key.bytes, row_id, kind: RowKind::Row, row };
         if write::store(delta, &held, &new, command) {
             release_replaced(state, &held);
             point::remember(state.storage_id, row_id, &key.bytes);
             return row_id;
         }
+    }
+}
+
+/// An INSERT that would overwrite a row is refused to those whom the table's policies bind: the policies for UPDATE cannot be asked
+/// about the old row here.
+fn refuse_under_row_security(state: &TableState) {
+    // SAFETY: the table is open; the check looks at its policies for the current user.
+    let bound = unsafe {
+        (*(*state.rel).rd_rel).relrowsecurity
+            && pg_sys::check_enable_rls((*state.rel).rd_id, pg_sys::InvalidOid, true)
+                == pg_sys::CheckEnableRlsResult::RLS_ENABLED as i32
+    };
+    if bound {
+        let table = crate::read::state::name(state.rel);
+        Report::new(
+            "42501",
+            format!("INSERT may not overwrite a row of table \"{table}\", which has row-level security"),
+        )
+        .detail("A row with this primary key exists.")
+        .hint("UPDATE it, so that the table's policies are asked.")
+        .raise();
     }
 }
 
@@ -123,26 +158,35 @@ pub fn upsert_encoded(
 
 /// The columns that keep what the row had before: those the statement does not name, unless the table's `insert` option asks
 /// for whole rows.
-pub fn columns_to_keep(state: &TableState) -> Rc<[u16]> {
+pub fn columns_to_keep(state: &TableState, slot: *mut pg_sys::TupleTableSlot) -> Rc<[u16]> {
     if state.key.is_none() || state.table.options.insert == InsertMode::Row {
         return Rc::from([]);
     }
-    crate::statement::unnamed_columns(state)
+    crate::statement::unnamed_columns(state, slot)
 }
 
-/// Completes the row in `slot` from the version that is held, before indexes, RETURNING and AFTER triggers see it.
+/// Completes the row in `slot` from the version that is held, before indexes, RETURNING and AFTER triggers see it. Where none is
+/// live any more, the slot gets its own values back.
 ///
 /// # Safety
-/// `slot` holds a row of the table; the version that is held is live.
-unsafe fn complete(state: &TableState, slot: *mut pg_sys::TupleTableSlot, unnamed: &[u16], key: &[u8], held: &Newest) {
+/// `slot` holds a row of the table; the values lie in memory that is not the slot's.
+unsafe fn complete(
+    state: &TableState,
+    slot: *mut pg_sys::TupleTableSlot,
+    values: &version::Values,
+    unnamed: &[u16],
+    key: &[u8],
+    held: &Newest,
+) {
     // SAFETY: promised by the caller.
-    let fill = |older: &dyn RowView| unsafe { version::complete(state, slot, unnamed, key, older) };
+    let fill = |older: Option<(&[u8], &dyn RowView)>| unsafe { version::complete(state, slot, values, unnamed, older) };
     match &held.version {
+        _ if held.live_row_id().is_none() => return fill(None),
         Some(version) if version.kind == RowKind::Row => match EncodedRow::parse(&version.row) {
-            Ok(older) => fill(&older),
+            Ok(older) => fill(Some((key, &older))),
             Err(error) => state.raise(&error),
         },
-        _ => LatestSegments::of(state).with_newest(key, fill),
+        _ => LatestSegments::of(state).with_newest(key, |older| fill(Some((key, older)))),
     }
     // SAFETY: promised by the caller.
     unsafe { crate::statement::check_completed_row(state.rel, slot) };

@@ -41,6 +41,22 @@ impl Values {
     }
 }
 
+impl Values {
+    /// The same values, copied into the current memory context.
+    ///
+    /// # Safety
+    /// They are those of a row of `rel`.
+    pub unsafe fn detached(mut self, rel: pg_sys::Relation) -> Values {
+        // SAFETY: promised by the caller; the deformed values point into the tuple, which is in the current context.
+        unsafe {
+            let descriptor = (*rel).rd_att;
+            let tuple = pg_sys::heap_form_tuple(descriptor, self.values.as_mut_ptr(), self.nulls.as_mut_ptr());
+            pg_sys::heap_deform_tuple(tuple, descriptor, self.values.as_mut_ptr(), self.nulls.as_mut_ptr());
+        }
+        self
+    }
+}
+
 /// Encodes a row version. Large values are written to the TOAST table, so that this is done once the key is held.
 ///
 /// # Safety
@@ -133,28 +149,32 @@ pub fn is_on_disk(image: &[u8]) -> bool {
     matches!(image, [1, tag, ..] if u32::from(*tag) == pg_sys::vartag_external::VARTAG_ONDISK)
 }
 
-/// Gives the columns `unnamed` of the row in `slot` the values of an older version.
+/// Puts `values` into the slot, with the columns `unnamed` as an older version has them. A value that is there all the same,
+/// since a BEFORE trigger set it, stays.
 ///
 /// # Safety
-/// `slot` is a virtual slot that holds a row of the table.
+/// `slot` is a virtual slot of the table; the values lie in memory that is not the slot's.
 pub unsafe fn complete(
     state: &TableState,
     slot: *mut pg_sys::TupleTableSlot,
+    values: &Values,
     unnamed: &[u16],
-    key: &[u8],
-    older: &dyn RowView,
+    older: Option<(&[u8], &dyn RowView)>,
 ) {
-    // SAFETY: promised by the caller. All values are copied before the slot gives its memory back.
+    // SAFETY: promised by the caller. All values are copied before the memory they lie in is given back.
     unsafe {
         let table = (*slot).tts_tableOid;
-        let mut values = Values::of_slot(slot);
-        let wanted = (1..=values.values.len() as u16).map(|attnum| unnamed.contains(&attnum)).collect();
-        let mut old = Values { values: values.values.clone(), nulls: vec![true; values.nulls.len()] };
         let descriptor = (*slot).tts_tupleDescriptor;
-        row::fill(state, key, older, &ColumnSet::Some(wanted), descriptor, &mut old.values, &mut old.nulls);
-        for attnum in unnamed {
-            let index = usize::from(*attnum) - 1;
-            (values.values[index], values.nulls[index]) = (old.values[index], old.nulls[index]);
+        let mut values = Values { values: values.values.clone(), nulls: values.nulls.clone() };
+        if let Some((key, older)) = older {
+            let wanted = (1..=values.values.len() as u16).map(|attnum| unnamed.contains(&attnum)).collect();
+            let mut old = Values { values: values.values.clone(), nulls: vec![true; values.nulls.len()] };
+            row::fill(state, key, older, &ColumnSet::Some(wanted), descriptor, &mut old.values, &mut old.nulls);
+            for index in unnamed.iter().map(|attnum| usize::from(*attnum) - 1) {
+                if values.nulls[index] {
+                    (values.values[index], values.nulls[index]) = (old.values[index], old.nulls[index]);
+                }
+            }
         }
         let tuple = pg_sys::heap_form_tuple(descriptor, values.values.as_mut_ptr(), values.nulls.as_mut_ptr());
         pg_sys::ExecForceStoreHeapTuple(tuple, slot, false);
