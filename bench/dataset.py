@@ -11,8 +11,12 @@ STEPS_A_DAY = 144
 FIRST_SENSOR = 100_000
 
 
-def write_rows(path: Path, rows: int, sensors: int) -> None:
-    """Writes `rows` rows as CSV; the same arguments give the same file. A file that is there is left as it is."""
+def write_rows(path: Path, rows: int, sensors: int, noisy: bool) -> None:
+    """Writes `rows` rows as CSV; the same arguments give the same file. A file that is there is left as it is.
+
+    `noisy` rows are the worst case for a storage that compresses: each reading up to a minute late, to the microsecond,
+    and its value a double of random digits.
+    """
     if path.exists():
         return
     dice = random.Random(20260101)
@@ -29,7 +33,11 @@ def write_rows(path: Path, rows: int, sensors: int) -> None:
                 level = levels[s] = levels[s] + int(dice.random() * 21) - 10
                 odd = dice.random()
                 status = "ok" if odd < 0.98 else "late" if odd < 0.995 else "fault"
-                lines.append(f"{names[s]},{day},{ts},{level / 100},{status}\n")
+                value = level / 100
+                if noisy:
+                    ts = (now + timedelta(microseconds=int(dice.random() * 60_000_000))).isoformat()
+                    value += dice.random()
+                lines.append(f"{names[s]},{day},{ts},{value},{status}\n")
             out.writelines(lines)
             left -= len(lines)
             now += STEP

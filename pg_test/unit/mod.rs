@@ -6,6 +6,7 @@ mod errors;
 mod keys;
 mod refusals;
 mod scan;
+mod scan_twin;
 mod segments;
 mod support;
 mod tokens;

@@ -251,6 +251,37 @@ mod tests {
     }
 
     #[pg_test]
+    fn a_parallel_scan_reads_every_row_once() {
+        run("CREATE TABLE wide (k int PRIMARY KEY, v int) USING cass");
+        run("INSERT INTO wide SELECT i, i % 7 FROM generate_series(1, 5000) i");
+        run("SET LOCAL parallel_setup_cost = 0");
+        run("SET LOCAL parallel_tuple_cost = 0");
+        run("SET LOCAL min_parallel_table_scan_size = 0");
+        run("SET LOCAL max_parallel_workers_per_gather = 2");
+        for condition in [
+            "true",
+            "v = 3 AND cass_allow_filtering()",
+            "cass_token(k) > 0",
+            "cass_token(k) BETWEEN cass_token(1) AND cass_token(2)",
+            "cass_token(k) > 5 AND cass_token(k) < 6",
+        ] {
+            let query = format!("SELECT count(*) FROM wide WHERE {condition}");
+            let plan = plan(&query);
+            // Of a few rows the planner expects no gain.
+            let is_narrow = condition.contains("AND cass_token");
+            assert!(is_narrow || plan.contains("Parallel Custom Scan (CassScan) on wide"), "{plan}");
+            let serial = format!("SELECT count(*) FROM (SELECT * FROM wide WHERE {condition} OFFSET 0) s");
+            run("SET LOCAL max_parallel_workers_per_gather = 0");
+            let expected = rows(&serial);
+            run("SET LOCAL max_parallel_workers_per_gather = 2");
+            assert_eq!(rows(&query), expected, "{condition}");
+        }
+        assert_eq!(rows("SELECT count(*) FROM wide"), "5000");
+        let plan = explain("ANALYZE, COSTS off, TIMING off, SUMMARY off", "SELECT count(*) FROM wide");
+        assert!(plan.contains("Delta Rows: 5000|"), "{plan}");
+    }
+
+    #[pg_test]
     fn tokens_of_different_types_are_not_compared() {
         messages();
         assert_eq!(

@@ -189,6 +189,18 @@ mod tests {
     }
 
     #[pg_test]
+    fn placing_rows_keeps_their_large_values_where_they_are() {
+        own_schema();
+        run("CREATE TABLE big (k int, t text) USING cass");
+        run("ALTER TABLE big ALTER t SET STORAGE EXTERNAL");
+        run("INSERT INTO big SELECT g, repeat(g::text, 10000) FROM generate_series(1, 3) g");
+        run("ALTER TABLE big ADD PRIMARY KEY (k)");
+        assert_eq!(rows("SELECT length(t) FROM big WHERE k IN (1, 2, 3)"), "10000 10000 10000");
+        let toast = text("SELECT reltoastrelid::regclass::text FROM pg_class WHERE oid = 'big'::regclass");
+        assert_eq!(value::<i64>(&format!("SELECT count(DISTINCT chunk_id) FROM {toast}")), Some(3));
+    }
+
+    #[pg_test]
     fn a_column_added_later_shows_its_default_on_older_rows() {
         readings();
         run("INSERT INTO readings VALUES ('s', 1, 'a', 'b')");

@@ -39,7 +39,7 @@ pub fn create(table: pg_sys::Relation) -> pg_sys::Oid {
                 pg_sys::InvalidOid,
                 pg_sys::InvalidOid,
                 (*class).relowner,
-                pg_sys::Oid::from(pg_sys::HEAP_TABLE_AM_OID),
+                pg_sys::HEAP_TABLE_AM_OID,
                 columns(),
                 std::ptr::null_mut(),
                 pg_sys::RELKIND_TOASTVALUE as std::ffi::c_char,
@@ -100,7 +100,7 @@ unsafe fn index(heap: pg_sys::Relation, suffix: &str, columns: &[i16], types: &[
         let info = pg_sys::makeIndexInfo(
             columns.len() as i32,
             columns.len() as i32,
-            pg_sys::Oid::from(pg_sys::BTREE_AM_OID),
+            pg_sys::BTREE_AM_OID,
             std::ptr::null_mut(),
             std::ptr::null_mut(),
             unique,
@@ -115,7 +115,7 @@ unsafe fn index(heap: pg_sys::Relation, suffix: &str, columns: &[i16], types: &[
             *info_columns.add(classes.len()) = *column;
             let attribute = (*(*heap).rd_att).attrs.as_mut_ptr().add(*column as usize - 1);
             names = pg_sys::lappend(names, (*attribute).attname.data.as_mut_ptr().cast());
-            classes.push(pg_sys::GetDefaultOpClass(*type_oid, pg_sys::Oid::from(pg_sys::BTREE_AM_OID)));
+            classes.push(pg_sys::GetDefaultOpClass(*type_oid, pg_sys::BTREE_AM_OID));
         }
         let mut collations = vec![pg_sys::InvalidOid; columns.len()];
         let mut options = vec![0i16; columns.len()];
@@ -128,7 +128,7 @@ unsafe fn index(heap: pg_sys::Relation, suffix: &str, columns: &[i16], types: &[
             pg_sys::InvalidOid,
             info,
             names,
-            pg_sys::Oid::from(pg_sys::BTREE_AM_OID),
+            pg_sys::BTREE_AM_OID,
             (*(*heap).rd_rel).reltablespace,
             collations.as_mut_ptr(),
             classes.as_mut_ptr(),

@@ -12,4 +12,4 @@ pub mod relation;
 pub mod write;
 
 pub use cursor::DeltaCursor;
-pub use relation::Delta;
+pub use relation::{Delta, ForReading};

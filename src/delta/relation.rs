@@ -27,6 +27,15 @@ pub struct Delta {
     pub storage_id: u64,
 }
 
+/// A delta as a read finds it.
+pub enum ForReading {
+    /// The table has none.
+    Missing,
+    /// It holds no row.
+    Empty,
+    Open(Delta),
+}
+
 impl Delta {
     /// Opens the delta of `table`, or `None` where the table has none yet.
     pub fn open(table: pg_sys::Relation, storage_id: u64, lock_mode: u32) -> Option<Delta> {
@@ -56,10 +65,37 @@ impl Delta {
         }
     }
 
-    fn open_oid(oid: pg_sys::Oid, storage_id: u64, lock_mode: c_int) -> Delta {
-        // SAFETY: `oid` names a relation of ours; its index list is copied by RelationGetIndexList.
+    /// Opens the delta of `table` for a read, if it can hold rows. What a snapshot sees has been written before the snapshot was
+    /// taken, so a heap without blocks has none; but a SERIALIZABLE read leaves its locks in the index all the same.
+    pub fn open_for_reading(table: pg_sys::Relation, storage_id: u64) -> ForReading {
+        let mode = pg_sys::AccessShareLock as c_int;
+        // SAFETY: as in `open`; the heap is closed here unless the delta keeps it.
         unsafe {
-            let heap = pg_sys::table_open(oid, lock_mode);
+            let name = create::name_of((*table).rd_id);
+            let oid = pg_sys::get_relname_relid(name.as_ptr(), create::namespace_of(table));
+            if oid == pg_sys::InvalidOid {
+                return ForReading::Missing;
+            }
+            let heap = pg_sys::table_open(oid, mode);
+            let serializable = pg_sys::XactIsoLevel == pg_sys::XACT_SERIALIZABLE as c_int;
+            if !serializable && crate::segment::relation::main_fork_blocks(heap) == 0 {
+                pg_sys::table_close(heap, pg_sys::NoLock as c_int);
+                return ForReading::Empty;
+            }
+            ForReading::Open(Self::of_heap(heap, storage_id, mode))
+        }
+    }
+
+    fn open_oid(oid: pg_sys::Oid, storage_id: u64, lock_mode: c_int) -> Delta {
+        // SAFETY: `oid` names a relation of ours.
+        unsafe { Self::of_heap(pg_sys::table_open(oid, lock_mode), storage_id, lock_mode) }
+    }
+
+    /// # Safety
+    /// `heap` is the open heap of a delta.
+    unsafe fn of_heap(heap: pg_sys::Relation, storage_id: u64, lock_mode: c_int) -> Delta {
+        // SAFETY: promised by the caller; its index list is copied by RelationGetIndexList.
+        unsafe {
             let list = pg_sys::RelationGetIndexList(heap);
             let indexes = pgrx::PgList::<pg_sys::Oid>::from_pg(list);
             let (mut key_index, mut row_id_index) = (std::ptr::null_mut(), std::ptr::null_mut());
@@ -73,7 +109,7 @@ impl Delta {
             }
             if key_index.is_null() || row_id_index.is_null() {
                 Report::new("XX001", "an index of a delta is missing")
-                    .detail(&format!("The delta is relation {}.", oid.to_u32()))
+                    .detail(format!("The delta is relation {}.", (*heap).rd_id.to_u32()))
                     .raise();
             }
             Delta { heap, key_index, row_id_index, storage_id }
@@ -109,7 +145,7 @@ impl Delta {
         let size = unsafe { (*tuple).t_len } as usize;
         if size > MAX_TUPLE_SIZE {
             Report::new("54000", "row is too big")
-                .detail(&format!("The row needs {size} bytes with its key, {MAX_TUPLE_SIZE} are the most."))
+                .detail(format!("The row needs {size} bytes with its key, {MAX_TUPLE_SIZE} are the most."))
                 .hint("Use fewer or shorter columns; text and bytea are moved out of the row when they are large.")
                 .raise();
         }
@@ -162,6 +198,6 @@ impl<'a> RawRow<'a> {
 fn kind_of(number: i16) -> RowKind {
     match u8::try_from(number).ok().and_then(|byte| RowKind::from_byte(byte).ok()) {
         Some(kind) => kind,
-        None => Report::new("XX001", &format!("delta row is damaged: it has the unknown kind {number}")).raise(),
+        None => Report::new("XX001", format!("delta row is damaged: it has the unknown kind {number}")).raise(),
     }
 }

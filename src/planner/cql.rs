@@ -31,7 +31,7 @@ pub unsafe fn check(read: &Read<'_>) -> bool {
 
 unsafe fn refuse(read: &Read<'_>, location: i32, report: Report) -> bool {
     // SAFETY: as for `check`.
-    unsafe { read.context(location).issue(report) };
+    unsafe { read.issue(&read.context(location), report) };
     false
 }
 
@@ -94,7 +94,7 @@ unsafe fn refuse_condition(read: &Read<'_>, clause: *mut Node) {
             names(key.partition()),
             ordered_names(key.clustering())
         ));
-        context.issue(report);
+        read.issue(&context, report);
     }
 }
 
@@ -135,7 +135,7 @@ unsafe fn restrictions(read: &Read<'_>, bounds: &[Bound]) -> bool {
             match (on.peek(), before) {
                 (Some(_), Some(before)) => {
                     let context = read.context(-1);
-                    context.issue(context.clustering(&column.name, &before.name));
+                    read.issue(&context, context.clustering(&column.name, &before.name));
                     return false;
                 }
                 (Some(bound), None) if bound.test.is_equality() => {}

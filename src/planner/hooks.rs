@@ -4,7 +4,8 @@
 //! jumps over their frames, which hold nothing to drop, and callbacks of aborted transactions tidy up.
 
 use std::cell::RefCell;
-use std::ffi::{c_char, c_void};
+use std::ffi::{c_char, c_void, CStr};
+use std::ptr;
 use std::rc::Rc;
 
 use pgrx::pg_sys::{self, RTEKind};
@@ -42,8 +43,8 @@ pub(super) fn init() {
         pg_sys::planner_hook = Some(plan);
         PREVIOUS_PATHS = pg_sys::set_rel_pathlist_hook;
         pg_sys::set_rel_pathlist_hook = Some(set_paths);
-        pg_sys::RegisterXactCallback(Some(transaction_ended), std::ptr::null_mut());
-        pg_sys::RegisterSubXactCallback(Some(subtransaction_ended), std::ptr::null_mut());
+        pg_sys::RegisterXactCallback(Some(transaction_ended), ptr::null_mut());
+        pg_sys::RegisterSubXactCallback(Some(subtransaction_ended), ptr::null_mut());
     }
 }
 
@@ -73,7 +74,7 @@ unsafe extern "C-unwind" fn begin(
 ) -> pg_sys::ParamListInfo {
     // SAFETY: the server lets planners change the statement; its text and parameters are its own.
     unsafe {
-        let statement = cass_am_oid().map(|_| Rc::new(Statement::read(query, source)));
+        let statement = cass_am_oid().map(|_| Rc::new(Statement::read(query, shown(source))));
         let parameters = match &statement {
             Some(statement) if statement.has_relations() => statement.parameters.keep_from_folding(parameters),
             _ => parameters,
@@ -81,6 +82,21 @@ unsafe extern "C-unwind" fn begin(
         let transaction_level = pg_sys::GetCurrentTransactionNestLevel();
         PLANNING.with_borrow_mut(|planning| planning.push(Planning { statement, transaction_level }));
         parameters
+    }
+}
+
+/// The text, if positions in it mean something to who reads the error: it is the client's, or a function or SPI will
+/// add it to the error. The text behind EXECUTE is neither.
+unsafe fn shown(source: *const c_char) -> *const c_char {
+    // SAFETY: both texts are null or C strings; the error context stack is only compared.
+    unsafe {
+        let client = pg_sys::debug_query_string;
+        let is_clients = !source.is_null() && !client.is_null() && CStr::from_ptr(source) == CStr::from_ptr(client);
+        if is_clients || !pg_sys::error_context_stack.is_null() {
+            source
+        } else {
+            ptr::null()
+        }
     }
 }
 
@@ -154,7 +170,7 @@ unsafe extern "C-unwind" fn add_paths(
         }
         let kept = pointers::<pg_sys::Path>((*rel).pathlist).filter(|path| !is_replaced(*path, key_access_method));
         (*rel).pathlist = list_of(kept);
-        (*rel).partial_pathlist = std::ptr::null_mut();
+        (*rel).partial_pathlist = ptr::null_mut();
         read.relation.add_own_paths(full_read);
         read.relation.add_parameterised_paths(&outer_sets);
     }

@@ -97,7 +97,7 @@ unsafe fn fetch(values: pg_sys::ParamListInfo, number: i32) -> pg_sys::ParamExte
                 let mut area = pg_sys::ParamExternData::default();
                 *pg_sys::ffi::pg_guard_ffi_boundary(|| hook(values, number, true, &mut area))
             }
-            None => (&(*values).params.as_slice((*values).numParams as usize))[number as usize - 1],
+            None => (*values).params.as_slice((*values).numParams as usize)[number as usize - 1],
         }
     }
 }

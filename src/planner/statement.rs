@@ -5,6 +5,7 @@
 //! `cass_allow_filtering()`; and refuses what cass tables cannot do at all. Each table's entry in the range table is
 //! marked with the number of its note, which survives every copy the planner makes.
 
+use std::cell::Cell;
 use std::ffi::c_char;
 
 use pgrx::pg_sys::{self, CmdType, Node, NodeTag, Oid, RTEKind};
@@ -26,6 +27,8 @@ pub struct RelationNote {
     pub equal_columns: Vec<i16>,
     /// Whether its token is compared with something.
     pub token: bool,
+    /// Whether a refusal was issued; the planner may look at one read several times.
+    pub refused: Cell<bool>,
 }
 
 /// What a statement says.

@@ -8,6 +8,7 @@ use super::refusal::{Context, Instead};
 use super::statement::{RelationNote, Statement};
 use super::{cql, exemption};
 use crate::catalog::identifier::owned;
+use crate::error::Report;
 use crate::pg::nodes::{downcast, list_of, members, pointers, walk, Walk};
 use crate::scan::bounds::{clauses, collect};
 use crate::scan::clause::Target;
@@ -95,7 +96,14 @@ impl Read<'_> {
                 Instead::Nothing
             };
             let context = self.context(self.condition_location());
-            context.issue(context.partition_key(&missing, &instead));
+            self.issue(&context, context.partition_key(&missing, &instead));
+        }
+    }
+
+    /// Issues a refusal, once for each read.
+    pub fn issue(&self, context: &Context<'_>, report: Report) {
+        if !self.note().is_some_and(|note| note.refused.replace(true)) {
+            context.issue(report);
         }
     }
 
@@ -253,7 +261,7 @@ impl Read<'_> {
                 return Vec::new();
             }
             let mut attributes = ptr::null_mut();
-            for clause in clauses(rel.baserestrictinfo) {
+            for clause in clauses(rel.baserestrictinfo).filter(|clause| !self.is_planners_own(*clause)) {
                 pg_sys::pull_varattnos(clause, rel.relid, &mut attributes);
             }
             let mut numbers: Vec<i16> = members(attributes)
@@ -273,7 +281,7 @@ impl Read<'_> {
         unsafe {
             let rel = &*self.relation.rel;
             let mut location = -1;
-            for clause in clauses(rel.baserestrictinfo) {
+            for clause in clauses(rel.baserestrictinfo).filter(|clause| !self.is_planners_own(*clause)) {
                 let found = walk(clause, &mut |node| match downcast::<pg_sys::Var>(node, NodeTag::T_Var) {
                     Some(var) if var.varno as u32 == rel.relid && var.location >= 0 => {
                         location = var.location;

@@ -1,7 +1,7 @@
 //! What every read and write needs to know of a table.
 
 use crate::catalog::{self, EncodedKey, Table, TableKey};
-use crate::delta::Delta;
+use crate::delta::{Delta, ForReading};
 use crate::error::Report;
 use crate::segment::metapage;
 use cass_storage::StorageError;
@@ -39,7 +39,7 @@ impl TableState {
             (Some(key), layout) if key.layout == layout => Some(key.clone()),
             _ => Report::new(
                 "XX002",
-                &format!("the rows of table \"{}\" are stored by another key than its primary key", name(rel)),
+                format!("the rows of table \"{}\" are stored by another key than its primary key", name(rel)),
             )
             .hint("Restore the primary key the table was written with.")
             .raise(),
@@ -61,19 +61,21 @@ impl TableState {
         key.get(..length)
     }
 
-    /// Opens the delta for reading; `None` where the table has none yet.
+    /// Opens the delta for reading; `None` where it holds no rows.
     ///
     /// # Errors
-    /// XX001 where the metapage says that there is one with rows.
+    /// XX001 where it is missing although the metapage says that it has rows.
     pub fn open_delta(&self) -> Option<Delta> {
-        let delta = Delta::open(self.rel, self.storage_id, pg_sys::AccessShareLock);
-        if delta.is_none() && metapage::read(self.rel).delta_dirty {
-            Report::new("XX001", format!("the delta of table \"{}\" is missing", name(self.rel)))
-                .detail("It held rows that no segment has.")
-                .hint("pg_upgrade does not carry deltas: VACUUM the table in the old cluster and upgrade again; or TRUNCATE it.")
-                .raise();
+        match Delta::open_for_reading(self.rel, self.storage_id) {
+            ForReading::Open(delta) => Some(delta),
+            ForReading::Missing if metapage::read(self.rel).delta_dirty => {
+                Report::new("XX001", format!("the delta of table \"{}\" is missing", name(self.rel)))
+                    .detail("It held rows that no segment has.")
+                    .hint("pg_upgrade does not carry deltas: VACUUM the table in the old cluster and upgrade again; or TRUNCATE it.")
+                    .raise()
+            }
+            ForReading::Empty | ForReading::Missing => None,
         }
-        delta
     }
 
     /// Raises a PostgreSQL error for what went wrong below.

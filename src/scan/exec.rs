@@ -11,9 +11,10 @@ use pgrx::PgMemoryContexts;
 
 use super::clause::{value_expression, Target, Value};
 use super::explain::explain;
+use super::parallel::{self, Share};
 use super::plan::Methods;
 use super::plan::{palloc_value, PlanInfo, NODE_NAME};
-use super::ranges::{key_ranges, BoundValues};
+use super::ranges::{key_ranges, token_part, BoundValues};
 use super::values::{array_elements, base_type, evaluate, fit, to_i64, Fitted};
 use crate::catalog::{table_of, TableKey};
 use crate::error::Report;
@@ -28,11 +29,11 @@ static EXEC_METHODS: Methods<pg_sys::CustomExecMethods> = Methods::new(pg_sys::C
     ReScanCustomScan: Some(rescan),
     MarkPosCustomScan: None,
     RestrPosCustomScan: None,
-    EstimateDSMCustomScan: None,
-    InitializeDSMCustomScan: None,
-    ReInitializeDSMCustomScan: None,
-    InitializeWorkerCustomScan: None,
-    ShutdownCustomScan: None,
+    EstimateDSMCustomScan: Some(parallel::estimate),
+    InitializeDSMCustomScan: Some(parallel::initialize),
+    ReInitializeDSMCustomScan: Some(parallel::reinitialize),
+    InitializeWorkerCustomScan: Some(parallel::initialize_worker),
+    ShutdownCustomScan: Some(parallel::shutdown),
     ExplainCustomScan: Some(explain),
 });
 
@@ -58,12 +59,28 @@ pub(super) struct Run {
     positioned: bool,
     /// What the scan read, once it is ended.
     read: ScanCounters,
+    /// What this process has in common with others, while it takes part in a parallel scan; else null.
+    pub(super) share: *mut Share,
+    /// How much of what was read is counted there.
+    reported: ScanCounters,
+    /// What all processes of a parallel scan have read, once it is over.
+    pub(super) of_all: Option<ScanCounters>,
 }
 
 impl Run {
     /// What was read so far.
     pub(super) fn counters(&self) -> ScanCounters {
         self.scan.as_ref().map_or(self.read, MergedScan::counters)
+    }
+
+    /// Adds what was read to what the processes of a parallel scan have read.
+    pub(super) fn report(&mut self) {
+        // SAFETY: null, or shared memory that lives until `parallel::shutdown`.
+        if let Some(share) = unsafe { self.share.as_ref() } {
+            let now = self.counters();
+            share.report(&self.reported, &now);
+            self.reported = now;
+        }
     }
 }
 
@@ -105,6 +122,9 @@ unsafe extern "C-unwind" fn begin(node: *mut pg_sys::CustomScanState, estate: *m
             scan: None,
             positioned: false,
             read: ScanCounters::default(),
+            share: ptr::null_mut(),
+            reported: ScanCounters::default(),
+            of_all: None,
             key,
             info,
         };
@@ -202,18 +222,34 @@ unsafe fn next_row(node: *mut pg_sys::CustomScanState, slot: *mut pg_sys::TupleT
     // SAFETY: the node has begun.
     unsafe {
         let run = &mut *(*node.cast::<CassScanState>()).run;
-        if !run.positioned {
-            position(node, run);
+        loop {
+            if !run.positioned && !position(node, run) {
+                pg_sys::ExecClearTuple(slot);
+                return false;
+            }
+            if run.scan.as_mut().is_some_and(|scan| scan.next(slot)) {
+                return true;
+            }
+            if run.share.is_null() {
+                return false;
+            }
+            run.report();
+            run.positioned = false;
         }
-        run.scan.as_mut().is_some_and(|scan| scan.next(slot))
     }
 }
 
-/// Evaluates the bounds and starts the scan of their ranges.
-unsafe fn position(node: *mut pg_sys::CustomScanState, run: &mut Run) {
+/// Evaluates the bounds and starts the scan of their ranges, or of the next part of them in a parallel scan; false if
+/// there is no part left.
+unsafe fn position(node: *mut pg_sys::CustomScanState, run: &mut Run) -> bool {
     // SAFETY: the node has begun; its expression contexts and relation are live. The scan is made in the query's
     // memory context, as it outlives the row.
     unsafe {
+        let part = match run.share.as_ref().map(Share::take_part) {
+            Some(None) => return false,
+            Some(part) => part,
+            None => None,
+        };
         let estate = (*node).ss.ps.state;
         let context = (*node).ss.ps.ps_ExprContext;
         let outer = pg_sys::MemoryContextSwitchTo((*context).ecxt_per_tuple_memory);
@@ -228,7 +264,10 @@ unsafe fn position(node: *mut pg_sys::CustomScanState, run: &mut Run) {
                 values: bound_values(&run.key, bound, *state, *type_oid, context),
             })
             .collect();
-        let ranges = key_ranges(&run.key, &bounds, run.info.direction);
+        let ranges = match part {
+            Some(part) => token_part(&bounds, part, parallel::PARTS).into_iter().collect(),
+            None => key_ranges(&run.key, &bounds, run.info.direction),
+        };
         pg_sys::MemoryContextSwitchTo((*estate).es_query_cxt);
         let spec = ScanSpec { ranges, direction: run.info.direction, columns: run.columns.clone() };
         match &mut run.scan {
@@ -240,6 +279,7 @@ unsafe fn position(node: *mut pg_sys::CustomScanState, run: &mut Run) {
         pg_sys::MemoryContextSwitchTo(outer);
         run.positioned = true;
     }
+    true
 }
 
 /// A bound's values in the column's type, NULLs left out.
@@ -290,6 +330,7 @@ unsafe extern "C-unwind" fn end(node: *mut pg_sys::CustomScanState) {
             if let Some(scan) = mem::take(&mut run.scan) {
                 run.read = scan.end();
             }
+            run.report();
         }
     }
 }

@@ -6,8 +6,9 @@ use pgrx::pg_sys::{self, Node};
 use pgrx::prelude::*;
 
 use super::clause::Target;
-use super::exec::{is_backward, CassScanState, Run};
+use super::exec::{is_backward, CassScanState};
 use crate::pg::nodes::{list_of, pointers};
+use crate::read::ScanCounters;
 
 /// Adds the bounds, and with ANALYZE what was read.
 #[pg_guard]
@@ -36,15 +37,18 @@ pub(super) unsafe extern "C-unwind" fn explain(
         if is_backward(&run.info) {
             pg_sys::ExplainPropertyText(c"Scan Direction".as_ptr(), c"Backward".as_ptr(), es);
         }
-        // What parallel workers read they do not report.
-        if (*es).analyze && (*node).ss.ps.worker_instrument.is_null() {
-            show_counters(run, es);
+        // Workers that run a whole scan each do not report what they read.
+        let counters = match run.of_all {
+            Some(counters) => Some(counters),
+            None => (*node).ss.ps.worker_instrument.is_null().then(|| run.counters()),
+        };
+        if let Some(counters) = counters.filter(|_| (*es).analyze) {
+            show_counters(&counters, es);
         }
     }
 }
 
-unsafe fn show_counters(run: &Run, es: *mut pg_sys::ExplainState) {
-    let counters = run.counters();
+unsafe fn show_counters(counters: &ScanCounters, es: *mut pg_sys::ExplainState) {
     let skipped = counters.segments_skipped_by_range + counters.segments_skipped_by_filter;
     let lines = [
         (c"Segments Read", counters.segments_read),

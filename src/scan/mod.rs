@@ -1,13 +1,16 @@
 //! The custom scan `CassScan`: reads a cass table by partition, by a range of tokens, or as a whole.
 //!
 //! `clause` tells what one condition says about the key, `bounds` which conditions narrow a scan, `path` offers scans to
-//! the planner, `plan` carries the chosen one to the executor, where `values` and `ranges` turn bounds into key ranges
-//! and `exec` reads them.
+//! the planner with their `cost` and `order`, `plan` carries the chosen one to the executor, where `values` and `ranges` turn bounds into key ranges
+//! and `exec` reads them, in `parallel` by several processes.
 
 pub mod bounds;
 pub mod clause;
+mod cost;
 mod exec;
 mod explain;
+mod order;
+mod parallel;
 pub mod path;
 mod plan;
 mod ranges;

@@ -8,12 +8,13 @@ use pgrx::prelude::*;
 
 use super::bounds::Bounds;
 use super::clause::Subject;
+use super::cost::Cost;
 use super::plan::{palloc_value, PATH_METHODS};
 use crate::catalog::TableKey;
-use crate::pg::nodes::{downcast, list_of, list_of_integers, pointers};
+use crate::pg::nodes::{downcast, list_of_integers, pointers};
 
-/// Elements assumed in an array whose length is not known at planning.
-const USUAL_ARRAY_LENGTH: f64 = 10.0;
+/// Rows of a heap page that parallel workers are counted by.
+const USUAL_ROWS_PER_HEAP_PAGE: f64 = 100.0;
 /// Most sets of outer relations for which parameterised paths are considered.
 const MOST_OUTER_SETS: usize = 32;
 
@@ -186,21 +187,48 @@ impl Relation<'_> {
                 (self.token_pathkeys(Direction::Forward), self.token_pathkeys(Direction::Backward))
             };
             let cost = self.cost(bounds, clauses, parameters, full_read);
-            self.add_path(forward, Direction::Forward, parameters, full_read, &cost);
+            pg_sys::add_path(self.rel, self.path(forward, Direction::Forward, parameters, full_read, &cost).cast());
             if !backward.is_null() {
-                self.add_path(backward, Direction::Backward, parameters, full_read, &cost);
+                let path = self.path(backward, Direction::Backward, parameters, full_read, &cost);
+                pg_sys::add_path(self.rel, path.cast());
+            }
+            if parameters.is_null() && !bounds.has_partition() && full_read == FullRead::Allowed {
+                self.add_parallel_path(&cost);
             }
         }
     }
 
-    unsafe fn add_path(
+    /// Adds a path that several processes take together, each a part of the ring at a time.
+    unsafe fn add_parallel_path(&self, cost: &Cost) {
+        // SAFETY: as for `add_own_paths`.
+        unsafe {
+            let rel = &*self.rel;
+            if !rel.consider_parallel {
+                return;
+            }
+            let most = pg_sys::max_parallel_workers_per_gather;
+            // A page of a segment holds many more rows than a heap's, and the work is in the rows.
+            let pages = f64::from(rel.pages).max(rel.tuples / USUAL_ROWS_PER_HEAP_PAGE);
+            let workers = pg_sys::compute_parallel_worker(self.rel, pages, -1.0, most);
+            if workers > 0 {
+                let (none, cost) = (ptr::null_mut(), cost.shared(workers));
+                let path = self.path(none, Direction::Forward, ptr::null_mut(), FullRead::Allowed, &cost);
+                (*path).path.parallel_aware = true;
+                (*path).path.parallel_workers = workers;
+                pg_sys::add_partial_path(self.rel, path.cast());
+            }
+        }
+    }
+
+    /// A path of these properties, in planner memory.
+    unsafe fn path(
         &self,
         pathkeys: *mut pg_sys::List,
         direction: Direction,
         parameters: *mut pg_sys::ParamPathInfo,
         full_read: FullRead,
         cost: &Cost,
-    ) {
+    ) -> *mut pg_sys::CustomPath {
         let path = pg_sys::CustomPath {
             path: pg_sys::Path {
                 type_: NodeTag::T_CustomPath,
@@ -225,170 +253,9 @@ impl Relation<'_> {
             methods: PATH_METHODS.as_ptr(),
             ..Default::default()
         };
-        // SAFETY: the path is copied into planner memory, which outlives the relation's list of paths.
-        unsafe { pg_sys::add_path(self.rel, palloc_value(path).cast()) };
+        // SAFETY: the planner's memory context is the current one.
+        unsafe { palloc_value(path) }
     }
-
-    /// Whether the rows of the partitions that the relation's own conditions name have this order, or its reverse,
-    /// within each partition.
-    ///
-    /// # Safety
-    /// As for `own_bounds`.
-    pub unsafe fn has_order(&self, wanted: *mut pg_sys::List) -> bool {
-        // SAFETY: the caller's promise.
-        unsafe {
-            let ordered = self.own_bounds().ordered_clustering(self.key);
-            [Direction::Forward, Direction::Backward]
-                .into_iter()
-                .any(|direction| pg_sys::pathkeys_contained_in(wanted, self.order(&ordered, direction)))
-        }
-    }
-
-    /// The order of the scan as far as the query can use it.
-    unsafe fn pathkeys(&self, columns: &[usize], direction: Direction) -> *mut pg_sys::List {
-        // SAFETY: as for `own_bounds`.
-        unsafe { pg_sys::truncate_useless_pathkeys(self.root, self.rel, self.order(columns, direction)) }
-    }
-
-    /// The order by token, if the query wants that first.
-    unsafe fn token_pathkeys(&self, direction: Direction) -> *mut pg_sys::List {
-        // SAFETY: as for `own_bounds`.
-        unsafe {
-            let subject = self.subject();
-            let Some(wanted) = pointers::<pg_sys::PathKey>((*self.root).query_pathkeys).next() else {
-                return ptr::null_mut();
-            };
-            let strategy = match direction {
-                Direction::Forward => pg_sys::BTLessStrategyNumber,
-                Direction::Backward => pg_sys::BTGreaterStrategyNumber,
-            };
-            let is_token = pointers::<pg_sys::EquivalenceMember>((*(*wanted).pk_eclass).ec_members)
-                .any(|member| subject.is_token((*member).em_expr.cast()));
-            if is_token && (*wanted).pk_strategy as u32 == strategy {
-                list_of([wanted])
-            } else {
-                ptr::null_mut()
-            }
-        }
-    }
-
-    /// The order by these key columns, as far as some part of the query knows of it.
-    unsafe fn order(&self, columns: &[usize], direction: Direction) -> *mut pg_sys::List {
-        let mut pathkeys = ptr::null_mut();
-        // SAFETY: as for `own_bounds`.
-        unsafe {
-            for &index in columns {
-                let Some(column) = self.key.columns.get(index) else {
-                    break;
-                };
-                let reverse = direction == Direction::Backward;
-                let descending = (column.order == cass_storage::key::Order::Descending) != reverse;
-                let kind = if descending { pg_sys::TYPECACHE_GT_OPR } else { pg_sys::TYPECACHE_LT_OPR };
-                let entry = &*pg_sys::lookup_type_cache(column.type_oid, kind as i32);
-                let operator = if descending { entry.gt_opr } else { entry.lt_opr };
-                if operator == pg_sys::Oid::INVALID {
-                    break;
-                }
-                let variable = pg_sys::makeVar(
-                    (*self.rel).relid as i32,
-                    column.attnum,
-                    column.type_oid,
-                    column.typmod,
-                    column.collation,
-                    0,
-                );
-                let found = pg_sys::build_expression_pathkey(
-                    self.root,
-                    variable.cast(),
-                    ptr::null_mut(),
-                    operator,
-                    (*self.rel).relids,
-                    false,
-                );
-                let Some(pathkey) = pointers::<pg_sys::PathKey>(found).next() else {
-                    break;
-                };
-                // A key that a condition makes constant, or that is there already, orders nothing more.
-                if !is_redundant(pathkey, pathkeys) {
-                    pathkeys = pg_sys::lappend(pathkeys, pathkey.cast());
-                }
-            }
-        }
-        pathkeys
-    }
-
-    unsafe fn cost(
-        &self,
-        bounds: &Bounds,
-        clauses: *mut pg_sys::List,
-        parameters: *mut pg_sys::ParamPathInfo,
-        full_read: FullRead,
-    ) -> Cost {
-        // SAFETY: as for `own_bounds`.
-        unsafe {
-            let rel = &*self.rel;
-            let rows = if parameters.is_null() { rel.rows } else { (*parameters).ppi_rows };
-            let used = self.restrictions_of(bounds, clauses);
-            let share = pg_sys::clauselist_selectivity(
-                self.root,
-                used,
-                rel.relid as i32,
-                pg_sys::JoinType::JOIN_INNER,
-                ptr::null_mut(),
-            );
-            let read = pg_sys::clamp_row_est(rel.tuples * share);
-            let mut tests = pg_sys::QualCost::default();
-            pg_sys::cost_qual_eval(&mut tests, clauses, self.root);
-            let target = &(*rel.reltarget).cost;
-            let seeks = if bounds.is_bound() { bounds.range_count(USUAL_ARRAY_LENGTH).min(read) } else { 0.0 };
-            let startup = tests.startup + target.startup + seeks.min(1.0) * seek_cost();
-            let pages = (f64::from(rel.pages) * share).ceil();
-            let mut total = startup
-                + (seeks - 1.0).max(0.0) * seek_cost()
-                + pages * pg_sys::seq_page_cost
-                + read * (pg_sys::cpu_tuple_cost + tests.per_tuple)
-                + rows * target.per_tuple;
-            if full_read != FullRead::Allowed {
-                total += disabled(full_read);
-            } else if !bounds.is_bound() && !pg_sys::enable_seqscan {
-                total += pg_sys::disable_cost;
-            }
-            Cost { rows, startup, total }
-        }
-    }
-
-    /// The RestrictInfos of the clauses that `bounds` uses.
-    unsafe fn restrictions_of(&self, bounds: &Bounds, clauses: *mut pg_sys::List) -> *mut pg_sys::List {
-        let mut used = ptr::null_mut();
-        // SAFETY: as for `own_bounds`.
-        unsafe {
-            for restriction in pointers::<pg_sys::RestrictInfo>(clauses) {
-                if bounds.iter().any(|bound| bound.clause == (*restriction).clause.cast()) {
-                    used = pg_sys::lappend(used, restriction.cast());
-                }
-            }
-        }
-        used
-    }
-}
-
-struct Cost {
-    rows: f64,
-    startup: f64,
-    total: f64,
-}
-
-/// The cost of finding the start of a key range: a page of the B+tree that may have to be fetched, and comparisons.
-fn seek_cost() -> f64 {
-    // SAFETY: planner settings are plain numbers of the backend.
-    unsafe { pg_sys::random_page_cost + 50.0 * pg_sys::cpu_operator_cost }
-}
-
-/// What keeps a full read from being chosen while there is another way.
-fn disabled(full_read: FullRead) -> f64 {
-    // A relation with conditions of its own must not be the one that is read whole, so it costs more.
-    // SAFETY: a constant of the planner.
-    unsafe { pg_sys::disable_cost * if full_read == FullRead::Refused { 2.0 } else { 1.0 } }
 }
 
 /// Adds a set of outer relations that is not there yet, up to a number.
@@ -398,16 +265,6 @@ unsafe fn add_set(sets: &mut Vec<Relids>, set: Relids) {
         if sets.len() < MOST_OUTER_SETS && !set.is_null() && !sets.iter().any(|known| pg_sys::bms_equal(*known, set)) {
             sets.push(set);
         }
-    }
-}
-
-/// Whether a path key adds nothing to those before it: its class is constant or among them.
-unsafe fn is_redundant(pathkey: *mut pg_sys::PathKey, before: *mut pg_sys::List) -> bool {
-    // SAFETY: path keys of this planner run.
-    unsafe {
-        let class = (*pathkey).pk_eclass;
-        ((*class).ec_has_const && !(*class).ec_below_outer_join)
-            || pointers::<pg_sys::PathKey>(before).any(|other| (*other).pk_eclass == class)
     }
 }
 

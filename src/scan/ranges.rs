@@ -38,6 +38,37 @@ pub fn key_ranges(key: &TableKey, bounds: &[BoundValues], direction: Direction) 
 
 /// The range of the ring that all comparisons of the token leave; `None` if it is empty.
 fn token_range(bounds: &[BoundValues]) -> Option<KeyRange> {
+    token_interval(bounds).map(|(least, greatest)| tokens(least, greatest))
+}
+
+/// One of `count` parts of about the same length of what `token_range` gives, the whole ring for no bounds; `None` for
+/// an empty part.
+///
+/// The bounds are comparisons of the token.
+pub fn token_part(bounds: &[BoundValues], index: u64, count: u64) -> Option<KeyRange> {
+    let (least, greatest) = token_interval(bounds)?;
+    let length = (i128::from(greatest) - i128::from(least)) + 1;
+    let start = |index: u64| i128::from(least) + length * i128::from(index) / i128::from(count);
+    let (first, last) = (start(index), start(index + 1) - 1);
+    (first <= last).then(|| tokens(first as i64, last as i64))
+}
+
+/// The keys of these tokens.
+fn tokens(least: i64, greatest: i64) -> KeyRange {
+    let start = |token| {
+        let mut bytes = Vec::with_capacity(8);
+        put_token(&mut bytes, token);
+        bytes
+    };
+    KeyRange {
+        lower: Included(start(least)),
+        upper: greatest.checked_add(1).map_or(Unbounded, |next| Excluded(start(next))),
+        partition: None,
+    }
+}
+
+/// The least and the greatest token that all comparisons leave; `None` if there is none.
+fn token_interval(bounds: &[BoundValues]) -> Option<(i64, i64)> {
     let (mut least, mut greatest) = (i64::MIN, i64::MAX);
     for bound in bounds {
         let token = match bound.values.first() {
@@ -55,16 +86,7 @@ fn token_range(bounds: &[BoundValues]) -> Option<KeyRange> {
             }
         }
     }
-    let start = |token| {
-        let mut bytes = Vec::with_capacity(8);
-        put_token(&mut bytes, token);
-        bytes
-    };
-    (least <= greatest).then(|| KeyRange {
-        lower: Included(start(least)),
-        upper: greatest.checked_add(1).map_or(Unbounded, |next| Excluded(start(next))),
-        partition: None,
-    })
+    (least <= greatest).then_some((least, greatest))
 }
 
 /// One range for every combination of partition and leading clustering values.

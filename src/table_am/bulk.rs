@@ -90,13 +90,30 @@ pub unsafe fn rewrite(state: &TableState, slot: *mut pg_sys::TupleTableSlot, com
 /// # Safety
 /// `slot` holds a row of the table.
 pub unsafe fn push(state: &TableState, load: &mut BulkLoad, slot: *mut pg_sys::TupleTableSlot, row_id: u64) {
+    // SAFETY: promised by the caller.
+    unsafe { push_encoded(state, load, slot, |values| version::encode(state, values, row_id)) }
+}
+
+/// Adds the row in `slot`, which the same table stores otherwise until now, to a load.
+///
+/// # Safety
+/// `slot` holds a row of the table.
+pub unsafe fn push_again(state: &TableState, load: &mut BulkLoad, slot: *mut pg_sys::TupleTableSlot) {
+    // SAFETY: promised by the caller.
+    unsafe { push_encoded(state, load, slot, |values| version::encode_again(state, values, 0)) }
+}
+
+unsafe fn push_encoded(
+    state: &TableState,
+    load: &mut BulkLoad,
+    slot: *mut pg_sys::TupleTableSlot,
+    encode: impl FnOnce(&version::Values) -> Vec<u8>,
+) {
     in_scratch(|| {
-        // SAFETY: promised by the caller.
-        unsafe {
-            let values = version::Values::of_slot(slot);
-            let key = state.encode_key(&values.values, &values.nulls, load.next_position());
-            load.push(&key.bytes, key.partition_len, &version::encode(state, &values, row_id));
-        }
+        // SAFETY: promised by the callers.
+        let values = unsafe { version::Values::of_slot(slot) };
+        let key = state.encode_key(&values.values, &values.nulls, load.next_position());
+        load.push(&key.bytes, key.partition_len, &encode(&values));
     });
 }
 
@@ -173,7 +190,7 @@ pub fn finish(rel: pg_sys::Relation) {
 
 /// Ends all loads of statements, where one of them ends.
 pub fn finish_all() {
-    for_each_open(|rel| finish(rel));
+    for_each_open(finish);
 }
 
 /// Writes what statements gathered to the delta, since one that starts inside them must see it; they go on without gathering.

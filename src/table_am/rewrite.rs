@@ -97,7 +97,7 @@ pub unsafe fn place_rows(rel: pg_sys::Relation) -> f64 {
         unsafe {
             let slot = pg_sys::table_slot_create(rel, std::ptr::null_mut());
             while scan.next(slot) {
-                bulk::push(&placed, &mut load, slot, 0);
+                bulk::push_again(&placed, &mut load, slot);
             }
             pg_sys::ExecDropSingleTupleTableSlot(slot);
         }

@@ -5,13 +5,14 @@ use crate::read::{MergedScan, ScanSpec};
 use cass_storage::merge::Direction;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
+use pgrx::PgMemoryContexts;
 
 /// A scan as PostgreSQL holds it: its own descriptor first, then ours.
 #[repr(C)]
 pub struct Scan {
     pub base: pg_sys::TableScanDescData,
-    /// Boxed by Rust, since `palloc` knows nothing of drops; null until the first row is asked for.
-    pub merged: *mut MergedScan,
+    /// Dropped with the memory the scan is in, so that an error leaks nothing; null until the first row is asked for.
+    pub merged: *mut Option<MergedScan>,
     /// The snapshot to read with: MVCC, also where the caller brought another kind.
     pub snapshot: pg_sys::Snapshot,
     /// Whether `snapshot` was registered by the scan.
@@ -57,9 +58,8 @@ pub unsafe extern "C-unwind" fn end(scan: pg_sys::TableScanDesc) {
     let scan = scan.cast::<Scan>();
     // SAFETY: the scan was made by `begin` and is ended once.
     unsafe {
-        if !(*scan).merged.is_null() {
-            Box::from_raw((*scan).merged).end();
-            (*scan).merged = std::ptr::null_mut();
+        if let Some(merged) = (*scan).merged.as_mut().and_then(Option::take) {
+            merged.end();
         }
         if (*scan).own_snapshot {
             pg_sys::UnregisterSnapshot((*scan).snapshot);
@@ -86,7 +86,7 @@ pub unsafe extern "C-unwind" fn rescan(
     unsafe {
         let scan = scan.cast::<Scan>();
         (*scan).done = false;
-        if let Some(merged) = (*scan).merged.as_mut() {
+        if let Some(merged) = (*scan).merged.as_mut().and_then(Option::as_mut) {
             merged.rewind();
         }
     }
@@ -100,12 +100,15 @@ pub unsafe fn merged<'a>(scan: *mut Scan) -> &'a mut MergedScan {
     // SAFETY: promised by the caller; the merge's own memory hangs below the context the scan was made in.
     unsafe {
         if (*scan).merged.is_null() {
-            let context = pg_sys::MemoryContextSwitchTo(pg_sys::GetMemoryChunkContext(scan.cast()));
-            let started = MergedScan::begin((*scan).base.rs_rd, (*scan).snapshot, ScanSpec::everything());
-            pg_sys::MemoryContextSwitchTo(context);
-            (*scan).merged = Box::into_raw(Box::new(started));
+            let memory = pg_sys::GetMemoryChunkContext(scan.cast());
+            (*scan).merged = PgMemoryContexts::For(memory).leak_and_drop_on_delete(None);
         }
-        &mut *(*scan).merged
+        (*(*scan).merged).get_or_insert_with(|| {
+            let outer = pg_sys::MemoryContextSwitchTo(pg_sys::GetMemoryChunkContext(scan.cast()));
+            let started = MergedScan::begin((*scan).base.rs_rd, (*scan).snapshot, ScanSpec::everything());
+            pg_sys::MemoryContextSwitchTo(outer);
+            started
+        })
     }
 }
 

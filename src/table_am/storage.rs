@@ -97,7 +97,7 @@ pub unsafe extern "C-unwind" fn needs_toast_table(rel: pg_sys::Relation) -> bool
 /// `relation_toast_am`
 #[pg_guard]
 pub unsafe extern "C-unwind" fn toast_am(_rel: pg_sys::Relation) -> pg_sys::Oid {
-    pg_sys::Oid::from(pg_sys::HEAP_TABLE_AM_OID)
+    pg_sys::HEAP_TABLE_AM_OID
 }
 
 /// `relation_fetch_toast_slice`: TOAST tables are heaps, so this is asked of heap; it is filled in for completeness' sake.

@@ -46,13 +46,33 @@ impl Values {
 /// # Safety
 /// `values` are those of a row of the table.
 pub unsafe fn encode(state: &TableState, values: &Values, row_id: u64) -> Vec<u8> {
+    // SAFETY: promised by the caller.
+    unsafe { encode_as(state, values, row_id, false) }
+}
+
+/// Encodes a row version that takes the place of a stored one of the same table, whose moved-out values it keeps.
+///
+/// # Safety
+/// `values` are those of a row of the table; the stored version is given up.
+pub unsafe fn encode_again(state: &TableState, values: &Values, row_id: u64) -> Vec<u8> {
+    // SAFETY: promised by the caller.
+    unsafe { encode_as(state, values, row_id, true) }
+}
+
+/// # Safety
+/// As [`encode`], or [`encode_again`] where `keeps_moved_out`.
+unsafe fn encode_as(state: &TableState, values: &Values, row_id: u64, keeps_moved_out: bool) -> Vec<u8> {
     let placed = state.key.is_some();
     let mut values = Values { values: values.values.clone(), nulls: values.nulls.clone() };
     for (column, null) in state.table.columns.iter().zip(&mut values.nulls) {
         *null |= column.dropped || (placed && column.in_key);
     }
     // SAFETY: promised by the caller.
-    unsafe { toast(state, &mut values) };
+    unsafe {
+        if !keeps_moved_out {
+            toast(state, &mut values);
+        }
+    }
     let header = RowHeader {
         kind: RowKind::Row,
         row_id,
