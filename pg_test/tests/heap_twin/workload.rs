@@ -10,6 +10,11 @@ const TABLES: [&str; 2] = ["cass_twin", "heap_twin"];
 /// The column that is added with a default.
 const WITH_DEFAULT: &str = "extra";
 
+/// Makes parallel plans the cheapest.
+const PARALLEL: &str =
+    "SET max_parallel_workers_per_gather = 2; SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0;
+     SET min_parallel_table_scan_size = 0";
+
 pub struct Workload {
     schema: Schema,
     random: Random,
@@ -366,9 +371,13 @@ impl Workload {
             "",
             "SET enable_seqscan = off",
             "SET enable_bitmapscan = off; SET enable_seqscan = off",
+            PARALLEL,
         ]);
         self.session.run(plan);
         self.on_both(&sql);
-        self.session.run("RESET enable_seqscan; RESET enable_bitmapscan");
+        self.session.run(
+            "RESET enable_seqscan; RESET enable_bitmapscan; RESET max_parallel_workers_per_gather; RESET parallel_setup_cost;
+             RESET parallel_tuple_cost; RESET min_parallel_table_scan_size",
+        );
     }
 }
