@@ -458,4 +458,24 @@ mod tests {
         run("CREATE FUNCTION cass_allow_filtering() RETURNS bool LANGUAGE sql AS 'SELECT true'");
         allowed("SELECT cass_allow_filtering() FROM plain");
     }
+
+    #[pg_test]
+    fn only_equality_of_ctid_names_rows() {
+        tables();
+        for condition in [
+            "ctid <> '(0,1)' AND body = 'x'",
+            "ctid > '(0,1)' AND body = 'x'",
+            "ctid <> ALL ('{\"(0,1)\"}'::tid[]) AND body = 'x'",
+            "ctid <> ANY ('{\"(0,1)\"}'::tid[]) AND body = 'x'",
+            "ctid = ctid AND body = 'x'",
+            "ctid = format('(0,%s)', sent)::tid AND body = 'x'",
+        ] {
+            refused(&format!("SELECT * FROM messages WHERE {condition}"));
+        }
+        for condition in
+            ["ctid = '(0,1)'", "'(0,1)' = ctid", "ctid = ANY ('{\"(0,1)\"}'::tid[])", "ctid IN ('(0,1)', '(0,2)')"]
+        {
+            allowed(&format!("SELECT * FROM messages WHERE {condition} AND body = 'x'"));
+        }
+    }
 }

@@ -403,4 +403,54 @@ mod tests {
         assert_eq!(text("SELECT max(sent)::text FROM messages WHERE channel = 9"), "500");
         assert_eq!(text("SELECT min(sent)::text FROM messages WHERE channel = 9"), "1");
     }
+
+    #[pg_test]
+    fn values_that_no_row_can_have_as_partition_find_none() {
+        let finds = |column: &str, stored: &str, sought: &str, found: &str| {
+            run(&format!("CREATE TABLE sought_in (k {column} PRIMARY KEY, v int) USING cass"));
+            run(&format!("INSERT INTO sought_in VALUES ('{stored}', 1)"));
+            run(&format!("CREATE TABLE sought (k {column})"));
+            run(&format!("INSERT INTO sought VALUES ('{sought}'), ('{stored}')"));
+            assert_eq!(rows(&format!("SELECT v FROM sought_in WHERE k = '{sought}'")), found, "{column}");
+            let list = format!("SELECT v FROM sought_in WHERE k IN ('{sought}', '{stored}')");
+            assert_eq!(rows(&list), "1", "{column}");
+            run("SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off");
+            let matches = if found.is_empty() { "1" } else { "2" };
+            let join = "SELECT count(*) FROM sought JOIN sought_in USING (k)";
+            assert_eq!(rows(join), matches, "{column}");
+            let lateral = "SELECT count(*) FROM sought s, LATERAL (SELECT FROM sought_in i WHERE i.k = s.k OFFSET 0) l";
+            assert_eq!(rows(lateral), matches, "{column}");
+            run("DROP TABLE sought, sought_in");
+        };
+        finds("date", "2026-09-07", "infinity", "");
+        finds("timestamptz", "2026-09-07", "-infinity", "");
+        finds("timestamp", "2026-09-07", "infinity", "");
+        finds("time", "12:00", "24:00", "");
+        finds("inet", "10.0.0.1", "10.0.0.0/8", "");
+        finds("numeric(10,2)", "1.5", "NaN", "");
+        finds("float8", "0", "-0.0", "1");
+        finds("real", "0", "-0.0", "1");
+        finds("text", "a", "", "");
+        finds("bytea", "a", "", "");
+        finds("text", "a", &"x".repeat(70_000), "");
+    }
+
+    #[pg_test]
+    fn in_lists_of_too_many_combinations_are_an_error() {
+        run("CREATE TABLE lists (a int, b int, c int, PRIMARY KEY (a, b, c)) USING cass \
+             WITH (partition_key = 'a, b')");
+        run("INSERT INTO lists VALUES (1, 1, 1), (2, 2, 2)");
+        let query = |a: i32, b: i32, c: i32| {
+            let list = |count| format!("ANY (ARRAY(SELECT generate_series(1, {count})))");
+            format!("SELECT c FROM lists WHERE a = {} AND b = {} AND c = {}", list(a), list(b), list(c))
+        };
+        assert_eq!(
+            error_of(&query(3000, 3000, 20)),
+            "54000|IN lists of the query on table \"lists\" give 180000000 combinations of key values|\
+             At most 100000 are read at once.|Use fewer values, or join with a table of the values."
+        );
+        assert!(error_of(&query(100, 100, 11)).starts_with("54000|"));
+        assert_eq!(rows(&format!("{} ORDER BY c", query(100, 100, 10))), "1 2");
+        assert_eq!(rows(&query(3000, 3000, 0)), "");
+    }
 }

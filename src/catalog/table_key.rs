@@ -62,6 +62,25 @@ pub struct TableKey {
     pub layout: u64,
 }
 
+/// Why values cannot be a row's partition key.
+enum Misfit<'a> {
+    /// The value of this column has no token.
+    Value(&'a KeyColumn, TypeError),
+    /// The value of this column has this many bytes.
+    TooLong(&'a KeyColumn, usize),
+}
+
+impl Misfit<'_> {
+    fn raise(self) -> ! {
+        match self {
+            Self::Value(column, error) => column.raise(error),
+            Self::TooLong(column, length) => Report::new("54000", "partition key is too long")
+                .detail(format!("The value of column \"{}\" has {length} bytes.", column.name))
+                .raise(),
+        }
+    }
+}
+
 impl TableKey {
     /// The key that these columns make, given the layout its options describe.
     pub(super) fn new(index_oid: Oid, mut columns: Vec<KeyColumn>, layout: &KeyLayout) -> Self {
@@ -92,6 +111,26 @@ impl TableKey {
     /// `values` are the partition columns' values in key order, none of them NULL. A value that no row can have as
     /// its partition key (-0.0, infinity of a timestamp) is an ERROR.
     pub fn encode_partition(&self, values: &[Datum]) -> Vec<u8> {
+        self.place(values).unwrap_or_else(|misfit| misfit.raise())
+    }
+
+    /// The same for values to look for: `None` if no row can have a partition key that SQL's `=` holds equal.
+    pub fn find_partition(&self, values: &[Datum]) -> Option<Vec<u8>> {
+        let of_rows: Vec<Datum> = self
+            .partition()
+            .iter()
+            .zip(values)
+            .map(|(column, value)| column.key_type.without_negative_zero(*value))
+            .collect();
+        match self.place(&of_rows) {
+            Ok(bytes) => (!bytes.starts_with(&EMPTY_PARTITION)).then_some(bytes),
+            Err(Misfit::Value(column, error)) if error.sqlstate == "XX001" => column.raise(error),
+            Err(_) => None,
+        }
+    }
+
+    /// Token and partition columns as bytes, or why no row can have them.
+    fn place(&self, values: &[Datum]) -> Result<Vec<u8>, Misfit<'_>> {
         let partition = self.partition();
         let mut builder = PartitionKeyBuilder::new(partition.len());
         let mut serialized = Vec::new();
@@ -104,21 +143,15 @@ impl TableKey {
                     .check_partition_value(*value)
                     .and_then(|()| column.key_type.serialize(*value, column.typmod, &mut serialized))
             };
-            if let Err(error) = checked {
-                column.raise(error);
-            }
-            if builder.push(&serialized).is_err() {
-                Report::new("54000", "partition key is too long")
-                    .detail(format!("The value of column \"{}\" has {} bytes.", column.name, serialized.len()))
-                    .raise();
-            }
+            checked.map_err(|error| Misfit::Value(column, error))?;
+            builder.push(&serialized).map_err(|_| Misfit::TooLong(column, serialized.len()))?;
         }
         let mut bytes = Vec::with_capacity(64);
         key::put_token(&mut bytes, builder.token());
         for (index, value) in values.iter().take(partition.len()).enumerate() {
             self.encode_component(index, *value, &mut bytes);
         }
-        bytes
+        Ok(bytes)
     }
 
     /// Appends the bytes of a value of the key's column of this index, from 0.

@@ -15,6 +15,9 @@ use crate::scan::clause::Target;
 use crate::scan::path::{FullRead, Relation};
 use crate::settings::{self, Enforcement};
 
+/// The operator `tid = tid`.
+const TID_EQUAL: pg_sys::Oid = pg_sys::Oid::from_u32(pg_sys::TIDEqualOperator);
+
 /// One table that a query reads.
 pub struct Read<'a> {
     pub relation: Relation<'a>,
@@ -212,14 +215,26 @@ impl Read<'_> {
                     var.varno as u32 == rel.relid && i32::from(var.varattno) == pg_sys::SelfItemPointerAttributeNumber
                 })
             };
+            // What TID scans look up: it is the same for every row.
+            let is_fixed =
+                |node: *mut Node| !pg_sys::contain_var_clause(node) && !pg_sys::contain_volatile_functions(node);
             clauses(rel.baserestrictinfo).any(|clause| {
-                let arguments = match (*clause).type_ {
-                    NodeTag::T_CurrentOfExpr => return true,
-                    NodeTag::T_OpExpr => (*clause.cast::<pg_sys::OpExpr>()).args,
-                    NodeTag::T_ScalarArrayOpExpr => (*clause.cast::<pg_sys::ScalarArrayOpExpr>()).args,
-                    _ => return false,
-                };
-                pointers(arguments).any(is_ctid)
+                if (*clause).type_ == NodeTag::T_CurrentOfExpr {
+                    return true;
+                }
+                if let Some(comparison) = downcast::<pg_sys::OpExpr>(clause, NodeTag::T_OpExpr) {
+                    let mut arguments = pointers(comparison.args);
+                    return comparison.opno == TID_EQUAL
+                        && matches!((arguments.next(), arguments.next()), (Some(left), Some(right))
+                            if is_ctid(left) && is_fixed(right) || is_ctid(right) && is_fixed(left));
+                }
+                downcast::<pg_sys::ScalarArrayOpExpr>(clause, NodeTag::T_ScalarArrayOpExpr).is_some_and(|any| {
+                    let mut arguments = pointers(any.args);
+                    any.opno == TID_EQUAL
+                        && any.useOr
+                        && arguments.next().is_some_and(is_ctid)
+                        && arguments.next().is_some_and(is_fixed)
+                })
             })
         }
     }

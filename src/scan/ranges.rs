@@ -4,12 +4,17 @@ use std::ops::Bound::{Excluded, Included, Unbounded};
 
 use cass_storage::key::{prefix_successor, put_token, Order};
 use cass_storage::merge::Direction;
-use pgrx::pg_sys::Datum;
+use pgrx::pg_sys::{self, Datum};
 
 use super::clause::{Target, Test};
 use super::values::Fitted;
+use crate::catalog::identifier::owned;
 use crate::catalog::TableKey;
+use crate::error::Report;
 use crate::read::KeyRange;
+
+/// Most combinations of key values that one scan looks up: each takes a range in memory.
+const MAX_COMBINATIONS: u128 = 100_000;
 
 /// A bound with its values, NULLs left out: one value, none, or an array's.
 #[derive(Clone, Debug)]
@@ -101,19 +106,30 @@ fn partition_ranges(key: &TableKey, bounds: &[BoundValues]) -> Vec<KeyRange> {
         Some(equality.values.iter().filter_map(in_type).collect())
     };
 
+    let partition_values: Vec<Vec<Datum>> =
+        (0..key.partition_columns).map(|index| values_of(index).unwrap_or_default()).collect();
+    let clustering_values: Vec<Vec<Datum>> = (key.partition_columns..key.columns.len()).map_while(values_of).collect();
+    let lengths = partition_values.iter().chain(&clustering_values).map(Vec::len);
+    let count = lengths.fold(1_u128, |count, length| count.saturating_mul(length as u128));
+    if count > MAX_COMBINATIONS {
+        refuse_combinations(key, count);
+    }
+    if count == 0 {
+        return Vec::new();
+    }
+
     let mut combinations: Vec<Vec<Datum>> = vec![Vec::new()];
-    for index in 0..key.partition_columns {
-        let values = values_of(index).unwrap_or_default();
-        combinations = extend_each(&combinations, &values, |combination, value| combination.push(*value));
+    for values in &partition_values {
+        combinations = extend_each(&combinations, values, |combination, value| combination.push(*value));
     }
     let mut partitions: Vec<Vec<u8>> =
-        combinations.iter().map(|combination| key.encode_partition(combination)).collect();
+        combinations.iter().filter_map(|combination| key.find_partition(combination)).collect();
     partitions.sort_unstable();
     partitions.dedup();
 
     let mut clustering: Vec<Vec<u8>> = vec![Vec::new()];
     let mut next = key.partition_columns;
-    while let Some(values) = (next < key.columns.len()).then(|| values_of(next)).flatten() {
+    for values in clustering_values {
         let mut encoded: Vec<Vec<u8>> = values
             .iter()
             .map(|value| {
@@ -140,6 +156,16 @@ fn partition_ranges(key: &TableKey, bounds: &[BoundValues]) -> Vec<KeyRange> {
         }
     }
     ranges
+}
+
+/// Raises that IN lists give too many combinations of key values.
+fn refuse_combinations(key: &TableKey, count: u128) -> ! {
+    // SAFETY: catalog look-ups; the table is open, and so its name is a palloc'ed C string.
+    let table = unsafe { owned(pg_sys::get_rel_name(pg_sys::IndexGetRelation(key.index_oid, false))) };
+    Report::new("54000", format!("IN lists of the query on table \"{table}\" give {count} combinations of key values"))
+        .detail(format!("At most {MAX_COMBINATIONS} are read at once."))
+        .hint("Use fewer values, or join with a table of the values.")
+        .raise()
 }
 
 /// Every member of `starts` followed by every one of `ends`, in this order.

@@ -182,22 +182,39 @@ impl KeyType {
     /// # Safety
     /// `datum` is a live, non-null value of this type.
     pub unsafe fn check_partition_value(self, datum: Datum) -> Result<(), TypeError> {
-        let negative_zero = match self {
-            Self::Real => float4(datum) == 0.0 && float4(datum).is_sign_negative(),
-            Self::Double => float8(datum) == 0.0 && float8(datum).is_sign_negative(),
+        match self {
             Self::Timestamp | Self::TimestampTz => return unix_milliseconds(datum).map(drop),
             Self::Date => return cassandra_date(datum).map(drop),
             Self::Time => return nanoseconds(datum).map(drop),
             // SAFETY: the caller vouches for the value.
             Self::Numeric | Self::Inet => return unsafe { self.serialize(datum, -1, &mut Vec::new()) },
-            _ => false,
-        };
-        if negative_zero {
+            _ => {}
+        }
+        if self.is_negative_zero(datum) {
             return Err(TypeError::new("22023", "-0.0 cannot be part of a partition key")
                 .detail("It equals 0.0 but has another token, so that it would not be found.")
                 .hint("Store 0.0 instead, for example by adding 0.0 to the value."));
         }
         Ok(())
+    }
+
+    /// The value, or 0.0 for -0.0, which SQL holds equal.
+    #[must_use]
+    pub fn without_negative_zero(self, datum: Datum) -> Datum {
+        // All bits of 0.0 are 0, in either width.
+        if self.is_negative_zero(datum) {
+            Datum::from(0_u64)
+        } else {
+            datum
+        }
+    }
+
+    fn is_negative_zero(self, datum: Datum) -> bool {
+        match self {
+            Self::Real => float4(datum) == 0.0 && float4(datum).is_sign_negative(),
+            Self::Double => float8(datum) == 0.0 && float8(datum).is_sign_negative(),
+            _ => false,
+        }
     }
 
     /// Appends the order-preserving encoding of a value.
