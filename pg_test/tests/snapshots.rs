@@ -176,3 +176,78 @@ fn what_was_rolled_back_is_not_there() {
     session.run("VACUUM t");
     assert_eq!(both_ways(&mut session), [["3|3"], ["3|3"]]);
 }
+
+#[test]
+fn an_older_snapshot_sees_a_rewritten_table_as_of_the_rewrite() {
+    let cluster = cluster();
+    let (mut writer, mut reader) = (cluster.connect(), cluster.connect());
+    create(&mut writer);
+    let rows = writer.rows(ALL);
+    for rewrite in ["VACUUM FULL t", "VACUUM t; VACUUM FULL t", "ALTER TABLE t ADD w float DEFAULT random()"] {
+        reader.run("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT FROM pg_class LIMIT 1");
+        for statement in rewrite.split("; ") {
+            writer.run(statement);
+        }
+        assert_eq!(both_ways(&mut reader), [rows.clone(), rows.clone()], "{rewrite}");
+        writer.run("VACUUM t");
+        assert_eq!(both_ways(&mut reader), [rows.clone(), rows.clone()], "{rewrite}, VACUUM");
+        reader.run("COMMIT");
+        assert_eq!(both_ways(&mut reader), [rows.clone(), rows.clone()], "{rewrite}, ended");
+    }
+}
+
+#[test]
+fn a_rewrite_that_is_rolled_back_leaves_nothing_in_the_list_after_vacuum() {
+    let cluster = cluster();
+    let mut session = cluster.connect();
+    create(&mut session);
+    let rows = session.rows(ALL);
+    session.run("VACUUM t");
+    let lives = "SELECT count(DISTINCT storage_id) FROM cass_catalog.segment";
+    session.run("BEGIN; ALTER TABLE t ADD w float DEFAULT random(); ROLLBACK");
+    assert_eq!(session.value(lives), "2", "the row outlives the rollback");
+    assert_eq!(session.rows(ALL), rows);
+    session.run("VACUUM t");
+    assert_eq!(session.value(lives), "1");
+    assert_eq!(session.rows(ALL), rows);
+}
+
+#[test]
+fn vacuum_spares_the_rewrite_of_a_table_that_it_does_not_see() {
+    let cluster = cluster();
+    let (mut writer, mut other) = (cluster.connect(), cluster.connect());
+    other.run("CREATE TABLE other (k int PRIMARY KEY) USING cass; INSERT INTO other VALUES (1)");
+    writer.run("BEGIN");
+    writer.run("CREATE TABLE t (k int PRIMARY KEY, v int) USING cass");
+    writer.run("INSERT INTO t SELECT k, 10 * k FROM generate_series(1, 20) k");
+    writer.run("ALTER TABLE t ADD w float DEFAULT random()");
+    other.run("VACUUM other");
+    writer.run("COMMIT");
+    assert_eq!(other.value("SELECT count(*) FROM t"), "20");
+}
+
+#[test]
+fn an_older_snapshot_finds_its_rows_after_reindex() {
+    let cluster = cluster();
+    let (mut writer, mut reader) = (cluster.connect(), cluster.connect());
+    create(&mut writer);
+    for reindex in ["REINDEX INDEX t_v", "REINDEX TABLE t", "REINDEX INDEX CONCURRENTLY t_v"] {
+        if reindex.contains("CONCURRENTLY") {
+            // It would wait for the older snapshot.
+            writer.run(reindex);
+        }
+        reader.run("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT FROM pg_class LIMIT 1");
+        // By the writer: what the reader has read, it keeps locked, so that REINDEX would wait for it.
+        let before = both_ways(&mut writer);
+        writer.run("UPDATE t SET v = v + 1; DELETE FROM t WHERE k = 7; INSERT INTO t VALUES (7, 70)");
+        if !reindex.contains("CONCURRENTLY") {
+            writer.run(reindex);
+        }
+        assert_eq!(both_ways(&mut reader), before, "{reindex}");
+        reader.run("COMMIT");
+        writer.run("SET enable_seqscan = off");
+        let plan = writer.rows(&format!("EXPLAIN {BY_INDEX}")).join(" ");
+        assert!(plan.contains("t_v"), "{plan}");
+        writer.run("RESET enable_seqscan");
+    }
+}

@@ -1,8 +1,9 @@
-//! Small wrappers around PostgreSQL: what pgrx does not bind, bytes as `bytea`, node trees, scratch memory, row ids as
-//! TIDs.
+//! Small wrappers around PostgreSQL: what pgrx does not bind, bytes as `bytea`, node trees, scratch memory, frozen rows, row
+//! ids as TIDs.
 
 pub mod bytea;
 pub mod externs;
+pub mod freeze;
 pub mod nodes;
 pub mod scratch;
 pub mod tid;

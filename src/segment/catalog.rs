@@ -15,6 +15,7 @@ mod cass_catalog {
     }
 }
 
+// Both keys fit a page, and stay there (MAIN): a frozen row must not hang on chunks that a rollback takes away.
 // The keys of a segment's first and last row are data of the table, so only columns without data are open to everybody.
 extension_sql!(
     r#"
@@ -34,6 +35,8 @@ CREATE TABLE cass_catalog.segment (
     max_key bytea NOT NULL,
     PRIMARY KEY (storage_id, run_id)
 ) USING heap;
+
+ALTER TABLE cass_catalog.segment ALTER COLUMN min_key SET STORAGE MAIN, ALTER COLUMN max_key SET STORAGE MAIN;
 
 COMMENT ON SCHEMA cass_catalog IS 'what extension cass keeps about tables; not to be written by hand';
 COMMENT ON TABLE cass_catalog.segment IS 'segments of cass tables and the blocks that their runs occupy';

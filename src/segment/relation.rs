@@ -48,6 +48,21 @@ pub fn table_oid(rel: pg_sys::Relation) -> pg_sys::Oid {
     }
 }
 
+/// Whether an open relation is a transient one whose files are to take the place of those of a table that others can see.
+/// Nobody gets at them before that is committed. A table of this transaction does not count: to others, even the list rows
+/// of its present life would look like those of a table that is gone.
+pub fn replaces_committed(rel: pg_sys::Relation) -> bool {
+    let table = table_oid(rel);
+    if table == oid(rel) {
+        return false;
+    }
+    // SAFETY: the statement that rewrites the table holds its lock, so that it can be opened without another.
+    unsafe {
+        let original = pgrx::PgRelation::with_lock(table, pg_sys::NoLock as pg_sys::LOCKMODE);
+        (*original.as_ptr()).rd_createSubid == NO_SUBTRANSACTION
+    }
+}
+
 /// Whether an open relation is a temporary table, whose pages live in this backend's own buffers.
 pub fn is_temporary(rel: pg_sys::Relation) -> bool {
     // SAFETY: `rel` is an open relation, so its pg_class row is there.

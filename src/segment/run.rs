@@ -112,7 +112,11 @@ pub fn publish(rel: pg_sys::Relation, segment: &mut SegmentEntry, buffer: RunBuf
     if let Err(error) = written {
         source::raise(&relation::name(rel), &error);
     }
-    list.publish(table, segment);
+    if relation::replaces_committed(rel) {
+        list.publish_to_all(table, segment);
+    } else {
+        list.publish(table, segment);
+    }
     list.close(pg_sys::RowExclusiveLock);
 }
 

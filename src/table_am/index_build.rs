@@ -56,6 +56,27 @@ impl Evaluation {
     }
 }
 
+/// Keeps snapshots that are older than this transaction from using an index that is being rebuilt. PostgreSQL does so by
+/// itself for a new index, but of an old one that is valid it only leaves `indcheckxmin` as it is.
+fn hide_from_older_snapshots(index: pg_sys::Oid) {
+    // SAFETY: the tuple is a copy of the index's row of pg_index, whose fixed part is a FormData_pg_index.
+    unsafe {
+        let none = pg_sys::Datum::from(0_usize);
+        let cache = pg_sys::SysCacheIdentifier::INDEXRELID as i32;
+        let tuple = pg_sys::SearchSysCacheCopy(cache, index.into(), none, none, none);
+        if tuple.is_null() {
+            return;
+        }
+        (*pg_sys::GETSTRUCT(tuple).cast::<pg_sys::FormData_pg_index>()).indcheckxmin = true;
+        // Written even if it is set: what is compared with a snapshot is the row's own transaction.
+        let catalog =
+            pgrx::PgRelation::with_lock(pg_sys::IndexRelationId, pg_sys::RowExclusiveLock as pg_sys::LOCKMODE);
+        pg_sys::CatalogTupleUpdate(catalog.as_ptr(), &raw mut (*tuple).t_self, tuple);
+        pg_sys::heap_freetuple(tuple);
+        pg_sys::CommandCounterIncrement();
+    }
+}
+
 /// `index_build_range_scan`. Only the newest versions get entries, so the index is not to be used by snapshots that may
 /// see older ones: that is what a broken HOT chain tells PostgreSQL (`indcheckxmin`).
 #[pg_guard]
@@ -94,6 +115,10 @@ pub unsafe extern "C-unwind" fn build_range_scan(
         });
         evaluation.end(info);
         (*info).ii_BrokenHotChain = rows > 0;
+        // REINDEX CONCURRENTLY builds a new index, and waits for older snapshots to end.
+        if rows > 0 && !(*info).ii_Concurrent && pg_sys::ReindexIsProcessingIndex((*index).rd_id) {
+            hide_from_older_snapshots((*index).rd_id);
+        }
         rows as f64
     }
 }

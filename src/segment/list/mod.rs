@@ -11,6 +11,7 @@ use pgrx::pg_sys::{self, Datum};
 use super::cache;
 use crate::error::Report;
 use crate::pg::bytea;
+use crate::pg::freeze::freeze;
 
 mod entry;
 mod row;
@@ -141,6 +142,24 @@ impl List {
     /// # Errors
     /// XX000 where the reservation is gone, which only writing to the list by hand can cause.
     pub fn publish(&self, table: pg_sys::Oid, segment: &SegmentEntry) {
+        let mut tid = self.reservation(segment);
+        self.write(table, segment, true, Some(&mut tid));
+    }
+
+    /// As [`List::publish`], for a segment that all snapshots see, older ones too, once they see its table's files. A
+    /// rollback leaves the row, as one of a life that is gone.
+    ///
+    /// # Errors
+    /// Those of [`List::publish`].
+    pub fn publish_to_all(&self, table: pg_sys::Oid, segment: &SegmentEntry) {
+        self.remove(self.reservation(segment));
+        let tid = self.write(table, segment, true, None);
+        // SAFETY: the list is open, and the row was inserted just now.
+        unsafe { freeze(self.heap, tid) };
+    }
+
+    /// Where the row is that keeps the segment's blocks.
+    fn reservation(&self, segment: &SegmentEntry) -> pg_sys::ItemPointerData {
         let mut reserved = None;
         let mut own = self_snapshot();
         self.scan_life(segment.storage_id, &raw mut own, |row| {
@@ -148,20 +167,20 @@ impl List {
                 reserved = Some(row.tid());
             }
         });
-        let Some(mut tid) = reserved else {
+        reserved.unwrap_or_else(|| {
             Report::new("XX000", "the reservation of a run has disappeared from cass_catalog.segment").raise()
-        };
-        self.write(table, segment, true, Some(&mut tid));
+        })
     }
 
-    /// Inserts a row or puts it in the place of `old`, and makes it visible to this transaction's further commands.
+    /// Inserts a row or puts it in the place of `old`, and makes it visible to this transaction's further commands. Returns
+    /// where it is.
     fn write(
         &self,
         table: pg_sys::Oid,
         segment: &SegmentEntry,
         published: bool,
         old: Option<&mut pg_sys::ItemPointerData>,
-    ) {
+    ) -> pg_sys::ItemPointerData {
         let mut values = [
             Datum::from(table),
             Datum::from(segment.storage_id as i64),
@@ -186,8 +205,10 @@ impl List {
                 None => pg_sys::CatalogTupleInsert(self.heap, tuple),
                 Some(tid) => pg_sys::CatalogTupleUpdate(self.heap, tid, tuple),
             }
+            let tid = (*tuple).t_self;
             pg_sys::heap_freetuple(tuple);
             pg_sys::CommandCounterIncrement();
+            tid
         }
     }
 
