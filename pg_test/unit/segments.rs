@@ -181,6 +181,7 @@ mod tests {
             let listed = list::listed(first.storage_id, snapshot());
             list.remove(listed[0].tid);
             list.close(pg_sys::RowExclusiveLock);
+            // SAFETY: the test runs in a transaction of its own.
             unsafe { pg_sys::CommandCounterIncrement() };
             assert_eq!(list::visible(first.storage_id, snapshot()), vec![]);
             assert_eq!(publish(rel, 5).first_block, 6);

@@ -1,13 +1,12 @@
 //! What the hooks tell each other while a statement runs.
 
 use std::cell::RefCell;
-use std::ffi::c_void;
 
-use pgrx::pg_guard;
 use pgrx::pg_sys::{self, Oid};
 
 use crate::catalog::{self, primary_key};
 use crate::error::Report;
+use crate::pg::transaction::when_aborted;
 
 /// The statement being run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,35 +51,9 @@ pub struct Outcome {
     pub options: Vec<(String, String)>,
 }
 
-/// Registers the callbacks that take away the frames of statements that have failed.
+/// Lets aborted transactions take away the frames of statements that have failed.
 pub(super) fn init() {
-    // SAFETY: called once a process, from _PG_init; the callbacks are static functions.
-    unsafe {
-        pg_sys::RegisterXactCallback(Some(transaction_ended), std::ptr::null_mut());
-        pg_sys::RegisterSubXactCallback(Some(subtransaction_ended), std::ptr::null_mut());
-    }
-}
-
-#[pg_guard]
-unsafe extern "C-unwind" fn transaction_ended(event: pg_sys::XactEvent::Type, _argument: *mut c_void) {
-    // Statements that commit on their way (REINDEX CONCURRENTLY) keep their frames.
-    if event == pg_sys::XactEvent::XACT_EVENT_ABORT {
-        FRAMES.with_borrow_mut(Vec::clear);
-    }
-}
-
-#[pg_guard]
-unsafe extern "C-unwind" fn subtransaction_ended(
-    event: pg_sys::SubXactEvent::Type,
-    _subtransaction: pg_sys::SubTransactionId,
-    _parent: pg_sys::SubTransactionId,
-    _argument: *mut c_void,
-) {
-    if event == pg_sys::SubXactEvent::SUBXACT_EVENT_ABORT_SUB {
-        // SAFETY: reads the state of the transaction that is being aborted.
-        let level = unsafe { pg_sys::GetCurrentTransactionNestLevel() };
-        FRAMES.with_borrow_mut(|frames| frames.retain(|frame| frame.transaction_level < level));
-    }
+    when_aborted(|level| FRAMES.with_borrow_mut(|frames| frames.retain(|frame| frame.transaction_level < level)));
 }
 
 /// Begins a statement with the options that it gives to the table it creates; [`finish`] ends it.

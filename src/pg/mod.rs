@@ -1,5 +1,5 @@
 //! Small wrappers around PostgreSQL: what pgrx does not bind, bytes as `bytea`, node trees, scratch memory, frozen rows, row
-//! ids as TIDs.
+//! ids as TIDs, aborted transactions.
 
 pub mod bytea;
 pub mod externs;
@@ -7,3 +7,4 @@ pub mod freeze;
 pub mod nodes;
 pub mod scratch;
 pub mod tid;
+pub mod transaction;

@@ -17,6 +17,7 @@ use super::verdict::Read;
 use crate::catalog::{cass_am_oid, cass_key_am_oid, is_cass_oid};
 use crate::pg::externs::unguarded;
 use crate::pg::nodes::{list_of, pointers};
+use crate::pg::transaction::when_aborted;
 use crate::scan::path::{is_replaced, Relation};
 
 static mut PREVIOUS_PLANNER: pg_sys::planner_hook_type = None;
@@ -44,8 +45,10 @@ pub(super) fn init() {
         PREVIOUS_PATHS = pg_sys::set_rel_pathlist_hook;
         pg_sys::set_rel_pathlist_hook = Some(set_paths);
         pg_sys::RegisterXactCallback(Some(transaction_ended), ptr::null_mut());
-        pg_sys::RegisterSubXactCallback(Some(subtransaction_ended), ptr::null_mut());
     }
+    when_aborted(|level| {
+        PLANNING.with_borrow_mut(|planning| planning.retain(|statement| statement.transaction_level < level))
+    });
 }
 
 /// Plans a statement, with a note of what it says while that lasts.
@@ -108,20 +111,6 @@ unsafe extern "C-unwind" fn end() {
 #[pg_guard]
 unsafe extern "C-unwind" fn transaction_ended(_event: pg_sys::XactEvent::Type, _argument: *mut c_void) {
     PLANNING.with_borrow_mut(Vec::clear);
-}
-
-#[pg_guard]
-unsafe extern "C-unwind" fn subtransaction_ended(
-    event: pg_sys::SubXactEvent::Type,
-    _subtransaction: pg_sys::SubTransactionId,
-    _parent: pg_sys::SubTransactionId,
-    _argument: *mut c_void,
-) {
-    if event == pg_sys::SubXactEvent::SUBXACT_EVENT_ABORT_SUB {
-        // SAFETY: reads the state of the transaction that is being aborted.
-        let level = unsafe { pg_sys::GetCurrentTransactionNestLevel() };
-        PLANNING.with_borrow_mut(|planning| planning.retain(|statement| statement.transaction_level < level));
-    }
 }
 
 /// What the innermost statement that is being planned says.

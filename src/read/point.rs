@@ -67,18 +67,22 @@ pub unsafe fn fetch_key(
     row_id.map(tid::from_row_id)
 }
 
-/// The row id of a key's newest version, in progress or not.
-fn newest_row_id(state: &TableState, key: &[u8]) -> Option<u64> {
-    let found = state.open_delta().map(|delta| {
+/// What the delta has for a key now.
+fn probe_now(state: &TableState, key: &[u8]) -> Probe {
+    state.open_delta().map_or(Probe::Nothing, |delta| {
         let found = in_scratch(|| probe(&delta, key));
         delta.close();
         found
-    });
-    match found {
-        Some(Probe::Found(version)) if version.kind != RowKind::Anchor => {
+    })
+}
+
+/// The row id of a key's newest version, in progress or not.
+fn newest_row_id(state: &TableState, key: &[u8]) -> Option<u64> {
+    match probe_now(state, key) {
+        Probe::Found(version) if version.kind != RowKind::Anchor => {
             (version.kind == RowKind::Row).then_some(version.row_id)
         }
-        Some(Probe::InProgress(writer)) if !writer.anchor => Some(writer.row_id),
+        Probe::InProgress(writer) if !writer.anchor => Some(writer.row_id),
         _ => {
             let newest = LatestSegments::of(state).newest(key)?;
             (newest.1 == RowKind::Row).then_some(newest.0)
@@ -153,10 +157,7 @@ fn with_segment_row<R>(state: &TableState, row_id: u64, work: impl FnOnce(&[u8],
 
 /// Judges the version `row_id` of `key` by what is there now (delta first, then the segments).
 fn whereabouts(state: &TableState, row_id: u64, key: &[u8]) -> Whereabouts {
-    let in_segments = || {
-        let entries = with_latest_snapshot(|snapshot| list::visible(state.storage_id, snapshot));
-        with_newest(state, &entries, key, |view| view.header().row_id) == Some(row_id)
-    };
+    let in_segments = || LatestSegments::of(state).newest(key).is_some_and(|(newest, _)| newest == row_id);
     let newest = |is_newest: bool, replaced_by| {
         if is_newest {
             Whereabouts::Newest { replaced_by }
@@ -164,19 +165,14 @@ fn whereabouts(state: &TableState, row_id: u64, key: &[u8]) -> Whereabouts {
             Whereabouts::Dead
         }
     };
-    let found = state.open_delta().map(|delta| {
-        let found = in_scratch(|| probe(&delta, key));
-        delta.close();
-        found
-    });
-    match found {
-        Some(Probe::Found(version)) if version.kind == RowKind::Anchor => newest(in_segments(), version.replaced_by),
-        Some(Probe::Found(version)) => newest(version.row_id == row_id, version.replaced_by),
-        Some(Probe::InProgress(writer)) if writer.row_id == row_id => {
+    match probe_now(state, key) {
+        Probe::Found(version) if version.kind == RowKind::Anchor => newest(in_segments(), version.replaced_by),
+        Probe::Found(version) => newest(version.row_id == row_id, version.replaced_by),
+        Probe::InProgress(writer) if writer.row_id == row_id => {
             Whereabouts::InProgress { xid: writer.xid, speculative_token: writer.speculative_token }
         }
-        Some(Probe::InProgress(writer)) => newest(in_segments(), (!writer.anchor).then_some(writer.xid)),
-        Some(Probe::Nothing) | None => newest(in_segments(), None),
+        Probe::InProgress(writer) => newest(in_segments(), (!writer.anchor).then_some(writer.xid)),
+        Probe::Nothing => newest(in_segments(), None),
     }
 }
 

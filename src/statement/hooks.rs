@@ -5,10 +5,10 @@
 
 use super::{forget, pop, push, Kind};
 use crate::pg::externs::unguarded;
+use crate::pg::transaction::when_aborted;
 use crate::table_am::bulk;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
-use std::ffi::c_void;
 
 static mut PREVIOUS_RUN: pg_sys::ExecutorRun_hook_type = None;
 static mut PREVIOUS_FINISH: pg_sys::ExecutorFinish_hook_type = None;
@@ -21,9 +21,9 @@ pub fn init() {
         pg_sys::ExecutorRun_hook = Some(run);
         PREVIOUS_FINISH = pg_sys::ExecutorFinish_hook;
         pg_sys::ExecutorFinish_hook = Some(finish);
-        pg_sys::RegisterXactCallback(Some(transaction_ended), std::ptr::null_mut());
-        pg_sys::RegisterSubXactCallback(Some(subtransaction_ended), std::ptr::null_mut());
     }
+    when_aborted(forget);
+    when_aborted(bulk::forget);
 }
 
 /// A statement that runs inside another one must see the rows that one has written, so they leave their buffer first.
@@ -88,28 +88,5 @@ unsafe extern "C-unwind" fn finish(query: *mut pg_sys::QueryDesc) {
             None => unguarded::standard_ExecutorFinish(query),
         }
         after_finish();
-    }
-}
-
-#[pg_guard]
-unsafe extern "C-unwind" fn transaction_ended(event: pg_sys::XactEvent::Type, _arg: *mut c_void) {
-    if matches!(event, pg_sys::XactEvent::XACT_EVENT_ABORT | pg_sys::XactEvent::XACT_EVENT_PARALLEL_ABORT) {
-        forget(0);
-        bulk::forget(0);
-    }
-}
-
-#[pg_guard]
-unsafe extern "C-unwind" fn subtransaction_ended(
-    event: pg_sys::SubXactEvent::Type,
-    _current: pg_sys::SubTransactionId,
-    _parent: pg_sys::SubTransactionId,
-    _arg: *mut c_void,
-) {
-    if event == pg_sys::SubXactEvent::SUBXACT_EVENT_ABORT_SUB {
-        // SAFETY: reads a counter of this backend, which still is that of the subtransaction.
-        let nest_level = unsafe { pg_sys::GetCurrentTransactionNestLevel() };
-        forget(nest_level);
-        bulk::forget(nest_level);
     }
 }

@@ -27,7 +27,7 @@ pub fn open_delta_for_writing(state: &TableState) -> Delta {
 }
 
 /// The snapshot a write is held against: that of the transaction under REPEATABLE READ and SERIALIZABLE, else none.
-pub fn transaction_snapshot() -> pg_sys::Snapshot {
+fn transaction_snapshot() -> pg_sys::Snapshot {
     // SAFETY: writes happen inside a transaction.
     unsafe {
         if pg_sys::XactIsoLevel >= pg_sys::XACT_REPEATABLE_READ as c_int {
@@ -35,6 +35,32 @@ pub fn transaction_snapshot() -> pg_sys::Snapshot {
         } else {
             std::ptr::null_mut()
         }
+    }
+}
+
+/// Holds a key that is to be overwritten, whatever it has now. A row that lies in a segment is overwritten through an anchor, so that
+/// weaker lockers can pass. `command` becomes that of the write.
+fn hold_to_overwrite(state: &TableState, delta: &Delta, key: &[u8], command: &mut pg_sys::CommandId) -> Newest {
+    let snapshot = transaction_snapshot();
+    let segments = LatestSegments::of(state);
+    loop {
+        let request = LockRequest {
+            mode: pg_sys::LockTupleMode::LockTupleNoKeyExclusive,
+            wait: pg_sys::LockWaitPolicy::LockWaitBlock,
+            command: *command,
+        };
+        if let Ok(held) = write::hold(delta, key, request, snapshot, &segments, true) {
+            refuse_unseen(snapshot, &held);
+            return held;
+        }
+        *command = next_command();
+    }
+}
+
+/// A version that the transaction's snapshot does not see, and that is not its own, may not be overwritten.
+fn refuse_unseen(snapshot: pg_sys::Snapshot, held: &Newest) {
+    if !snapshot.is_null() && !held.visible && !held.own {
+        write::raise_serialization_failure();
     }
 }
 
@@ -60,27 +86,10 @@ unsafe fn upsert(
     };
     let row_id = row_ids::next(state);
     let key = state.encode_key(&values.values, &values.nulls, row_id);
-    let snapshot = transaction_snapshot();
-    let segments = LatestSegments::of(state);
     let mut encoded: Option<Vec<u8>> = None;
     let mut completed = false;
     loop {
-        let request = LockRequest {
-            mode: pg_sys::LockTupleMode::LockTupleNoKeyExclusive,
-            wait: pg_sys::LockWaitPolicy::LockWaitBlock,
-            command,
-        };
-        // A row that lies in a segment is overwritten through an anchor, so that weaker lockers can pass.
-        let held = match write::hold(delta, &key.bytes, request, snapshot, &segments, true) {
-            Ok(held) => held,
-            Err(_) => {
-                command = next_command();
-                continue;
-            }
-        };
-        if !snapshot.is_null() && !held.visible && !held.own {
-            write::raise_serialization_failure();
-        }
+        let held = hold_to_overwrite(state, delta, &key.bytes, &mut command);
         let overwrites = held.live_row_id().is_some();
         if overwrites {
             refuse_under_row_security(state);
@@ -134,21 +143,8 @@ pub fn upsert_encoded(
     row: &[u8],
     mut command: pg_sys::CommandId,
 ) {
-    let snapshot = transaction_snapshot();
-    let segments = LatestSegments::of(state);
     loop {
-        let request = LockRequest {
-            mode: pg_sys::LockTupleMode::LockTupleNoKeyExclusive,
-            wait: pg_sys::LockWaitPolicy::LockWaitBlock,
-            command,
-        };
-        let Ok(held) = write::hold(delta, key, request, snapshot, &segments, true) else {
-            command = next_command();
-            continue;
-        };
-        if !snapshot.is_null() && !held.visible && !held.own {
-            write::raise_serialization_failure();
-        }
+        let held = hold_to_overwrite(state, delta, key, &mut command);
         if write::store(delta, &held, &NewVersion { key, row_id, kind: RowKind::Row, row }, command) {
             release_replaced(state, &held);
             return;
@@ -241,9 +237,7 @@ pub unsafe fn insert_new(
         if held.live_row_id().is_some() {
             raise_duplicate(state, key);
         }
-        if !snapshot.is_null() && !held.visible && !held.own {
-            write::raise_serialization_failure();
-        }
+        refuse_unseen(snapshot, &held);
         // SAFETY: promised by the caller.
         let row = encoded.get_or_insert_with(|| unsafe { version::encode(state, values, row_id) });
         if write::store(delta, &held, &NewVersion { key, row_id, kind: RowKind::Row, row }, command) {
