@@ -103,7 +103,10 @@ pub unsafe fn place_rows(rel: pg_sys::Relation) -> f64 {
         }
         scan.end().rows
     });
-    if count == 0 && is_new_in_this_subtransaction(rel) {
+    // pg_upgrade brings no number for other files; it puts the old cluster's in the place of these.
+    // SAFETY: reads a variable of this process.
+    let upgraded = unsafe { pg_sys::IsBinaryUpgrade };
+    if count == 0 && (upgraded || is_new_in_this_subtransaction(rel)) {
         metapage::set_layout(rel, key.layout);
         return 0.0;
     }
