@@ -1,7 +1,7 @@
 //! What every read and write needs to know of a table.
 
 use crate::catalog::{self, EncodedKey, Table, TableKey};
-use crate::delta::{Delta, ForReading};
+use crate::delta::{lost, Delta, ForReading};
 use crate::error::Report;
 use crate::segment::metapage;
 use cass_storage::StorageError;
@@ -69,13 +69,11 @@ impl TableState {
         super::loading::check(self.rel);
         match Delta::open_for_reading(self.rel, self.storage_id) {
             ForReading::Open(delta) => Some(delta),
-            ForReading::Missing if metapage::read(self.rel).delta_dirty => {
-                Report::new("XX001", format!("the delta of table \"{}\" is missing", name(self.rel)))
-                    .detail("It held rows that no segment has.")
-                    .hint("pg_upgrade does not carry deltas: VACUUM the table in the old cluster and upgrade again; or TRUNCATE it.")
-                    .raise()
+            ForReading::Empty => None,
+            ForReading::Missing => {
+                lost::refuse_if_lost(self.rel);
+                None
             }
-            ForReading::Empty | ForReading::Missing => None,
         }
     }
 

@@ -16,11 +16,12 @@ use pgrx::prelude::*;
 use std::ffi::c_int;
 use std::rc::Rc;
 
-/// The delta, ready for a row: made where it is missing, and the metapage says that it may hold rows.
+/// The delta, ready for a row: made where it is missing, and the metapage says that it may hold rows. It does not of a delta
+/// that a rollback takes away: it would say afterwards that rows are lost. The next write to such a delta makes good for it.
 pub fn open_delta_for_writing(state: &TableState) -> Delta {
     crate::read::loading::check(state.rel);
     let delta = Delta::open_or_create(state.rel, state.storage_id);
-    if !metapage::read(state.rel).delta_dirty {
+    if !delta.is_younger_than(state.rel) {
         metapage::set_delta_dirty(state.rel, true);
     }
     delta
