@@ -61,16 +61,18 @@ fn pg_upgrade_stops_at_rows_in_a_delta_and_names_tables_and_remedy() {
          INSERT INTO own VALUES (1)",
     );
     session.run("CREATE DATABASE other");
-    old.connect_to("other").run(
-        "CREATE EXTENSION cass; CREATE TABLE dirty (k int PRIMARY KEY) USING cass; INSERT INTO dirty VALUES (1)",
-    );
+    old.connect_to("other")
+        .run("CREATE EXTENSION cass; CREATE TABLE dirty (k int PRIMARY KEY) USING cass; INSERT INTO dirty VALUES (1)");
     // Neither a dump nor a server in its usual mode minds.
     old.run_client("pg_dump", &["--dbname=other", "--file=/dev/null"]);
     old.stop(Shutdown::Fast);
     let new = Cluster::empty(SETTINGS);
     for options in [&["--check"] as &[&str], &[]] {
         let printed = new.try_upgrade_from(&old, options).expect_err("rows of table dirty would be lost");
-        assert!(printed.contains("ERROR:  cass tables of database \"other\" are not prepared for pg_upgrade"), "{printed}");
+        assert!(
+            printed.contains("ERROR:  cass tables of database \"other\" are not prepared for pg_upgrade"),
+            "{printed}"
+        );
         assert!(printed.contains("may hold rows: public.dirty.\n"), "{printed}");
         assert!(printed.contains("run CALL cass_prepare_upgrade() in database \"other\""), "{printed}");
     }
@@ -168,7 +170,9 @@ fn the_first_write_after_an_upgrade_makes_the_delta_or_leaves_no_trace() {
     let mut session = new.connect();
     session.run("BEGIN; INSERT INTO t VALUES (2, 2); ROLLBACK");
     assert_eq!(session.rows("SELECT * FROM t"), ["1|1"]);
-    session.run("BEGIN; SAVEPOINT s; INSERT INTO t VALUES (2, 2); ROLLBACK TO s; COMMIT; BEGIN; INSERT INTO t VALUES (3, 3)");
+    session.run(
+        "BEGIN; SAVEPOINT s; INSERT INTO t VALUES (2, 2); ROLLBACK TO s; COMMIT; BEGIN; INSERT INTO t VALUES (3, 3)",
+    );
     new.kill();
     new.start();
     let mut session = new.connect();

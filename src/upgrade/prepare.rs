@@ -70,7 +70,7 @@ fn cass_prepare_upgrade(fcinfo: pg_sys::FunctionCallInfo) {
     unsafe { pg_sys::SPI_finish() };
 }
 
-/// Refuses to be a part of a longer transaction, or of a function.
+/// Refuses to be a part of a longer transaction, or of a function. An error in a subtransaction would leave locks behind.
 fn check_alone(fcinfo: pg_sys::FunctionCallInfo) {
     // SAFETY: the server's arguments of this call; the context of a CALL is a CallContext.
     let alone = unsafe {
@@ -78,6 +78,7 @@ fn check_alone(fcinfo: pg_sys::FunctionCallInfo) {
         !context.is_null()
             && (*context).type_ == pg_sys::NodeTag::T_CallContext
             && !(*context.cast::<pg_sys::CallContext>()).atomic
+            && !pg_sys::IsSubTransaction()
     };
     if !alone {
         Report::new("25001", "cass_prepare_upgrade() cannot run inside a transaction block")
@@ -109,7 +110,6 @@ fn prepare(table: &mut Table) -> bool {
             delta.close();
         }
         flush(&state)
-
     });
     let Some(flushed) = flushed else {
         return true;
@@ -128,7 +128,9 @@ fn prepare(table: &mut Table) -> bool {
         Some(Err(in_use)) => {
             table.obstacle = match (in_use, flushed.left) {
                 (InUse::Written, _) => "a transaction that writes to it is open".into(),
-                (InUse::HoldsRows, left) => format!("{} rows are locked, or newer than the oldest transaction", left.max(1)),
+                (InUse::HoldsRows, left) => {
+                    format!("{} rows are locked, or newer than the oldest transaction", left.max(1))
+                }
             };
             false
         }

@@ -51,8 +51,8 @@ pub fn delta_holds_rows(rel: pg_sys::Relation, snapshot: pg_sys::Snapshot) -> bo
     let Some(delta) = Delta::open(rel, metapage::identity(rel).storage_id, pg_sys::AccessShareLock) else {
         return false;
     };
-    let cursor = DeltaCursor::open_all(&delta, snapshot)
-        .unwrap_or_else(|error| source::raise(&relation::name(rel), &error));
+    let cursor =
+        DeltaCursor::open_all(&delta, snapshot).unwrap_or_else(|error| source::raise(&relation::name(rel), &error));
     let holds_rows = cursor.key().is_some();
     cursor.close();
     delta.close();

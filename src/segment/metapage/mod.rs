@@ -221,7 +221,7 @@ pub fn set_layout(rel: pg_sys::Relation, layout: u64) {
 
 /// Says whether the delta may hold rows; writes nothing where the metapage says so already.
 ///
-/// Set before the first write to the delta. Cleared only by one who has kept writers out since it saw the delta empty.
+/// Set before the first write to a delta that no rollback takes away. Cleared only by one who has kept writers out since it saw the delta empty.
 pub fn set_delta_dirty(rel: pg_sys::Relation, dirty: bool) {
     if read(rel).delta_dirty != dirty {
         update(rel, |metapage| metapage.delta_dirty = dirty);
