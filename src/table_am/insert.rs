@@ -9,7 +9,7 @@ use crate::pg::scratch::in_scratch;
 use crate::pg::tid;
 use crate::read::segments::LatestSegments;
 use crate::read::{point, TableState};
-use crate::segment::metapage;
+use crate::segment::visibility_map;
 use cass_storage::row::{EncodedRow, RowKind, RowView};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
@@ -20,9 +20,7 @@ use std::rc::Rc;
 pub fn open_delta_for_writing(state: &TableState) -> Delta {
     crate::read::loading::check(state.rel);
     let delta = Delta::open_or_create(state.rel, state.storage_id);
-    if !metapage::read(state.rel).delta_dirty {
-        metapage::set_delta_dirty(state.rel, true);
-    }
+    visibility_map::delta_changed(state.rel);
     delta
 }
 
