@@ -8,6 +8,7 @@ use pgrx::prelude::*;
 use super::frame::{self, Statement};
 use super::{alter_table, create_table, nodes, publication};
 use crate::catalog::{self, identifier::owned};
+use crate::maintenance::reclaim;
 use crate::pg::externs::unguarded;
 
 static mut PREVIOUS: pg_sys::ProcessUtility_hook_type = None;
@@ -63,6 +64,8 @@ pub(super) enum Remainder {
     FinishFrame,
     /// To run it, and to say that the COPY noted has ended.
     RunCopy,
+    /// To run it, and to give back what a VACUUM can give back once it has committed.
+    RunVacuum,
 }
 
 /// The hook. The statement itself is run without pgrx's guard, since an error that passes through that loses its
@@ -98,6 +101,7 @@ unsafe extern "C-unwind" fn process_utility(
             Remainder::Run => {}
             Remainder::RunFrame | Remainder::FinishFrame => finish(),
             Remainder::RunCopy => end_copy(),
+            Remainder::RunVacuum => end_vacuum(),
         }
     }
 }
@@ -122,6 +126,7 @@ unsafe extern "C-unwind" fn begin(call: &mut Call) -> Remainder {
             dispatch(call, tag)
         }
         NodeTag::T_CopyStmt => begin_copy(call),
+        NodeTag::T_VacuumStmt => begin_vacuum(call),
         _ => Remainder::Run,
     }
 }
@@ -148,6 +153,23 @@ fn begin_copy(call: &Call) -> Remainder {
 #[pg_guard]
 unsafe extern "C-unwind" fn end_copy() {
     crate::statement::copied();
+}
+
+/// VACUUM has a second step, if it may begin and end transactions; an ANALYZE has none.
+fn begin_vacuum(call: &Call) -> Remainder {
+    // SAFETY: the caller has seen that the statement is a VacuumStmt.
+    let is_vacuum = unsafe { (*(*call.statement).utilityStmt.cast::<pg_sys::VacuumStmt>()).is_vacuumcmd };
+    if !is_vacuum || call.context != pg_sys::ProcessUtilityContext::PROCESS_UTILITY_TOPLEVEL {
+        return Remainder::Run;
+    }
+    reclaim::begin();
+    Remainder::RunVacuum
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn end_vacuum() {
+    // SAFETY: PostgreSQL runs VACUUM only outside a transaction block, and leaves it in a new transaction without a snapshot.
+    unsafe { reclaim::finish() }
 }
 
 fn dispatch(call: &mut Call, tag: NodeTag) -> Remainder {

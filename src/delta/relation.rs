@@ -3,6 +3,7 @@
 use super::{create, lost};
 use crate::error::Report;
 use crate::pg::bytea;
+use crate::pg::snapshot::is_serializable;
 use cass_storage::row::RowKind;
 use pgrx::pg_sys;
 use std::ffi::c_int;
@@ -81,8 +82,7 @@ impl Delta {
         // SAFETY: `oid` names a delta; its heap is closed here unless the delta keeps it.
         unsafe {
             let heap = pg_sys::table_open(oid, mode);
-            let serializable = pg_sys::XactIsoLevel == pg_sys::XACT_SERIALIZABLE as c_int;
-            if !serializable && crate::segment::relation::main_fork_blocks(heap) == 0 {
+            if !is_serializable() && crate::segment::relation::main_fork_blocks(heap) == 0 {
                 pg_sys::table_close(heap, pg_sys::NoLock as c_int);
                 return ForReading::Empty;
             }
@@ -122,11 +122,18 @@ impl Delta {
 
     /// Closes the relations and keeps the locks.
     pub fn close(self) {
-        // SAFETY: all three were opened by `open_oid` and are closed once, since `self` is consumed.
+        let heap = self.heap;
+        self.close_indexes();
+        // SAFETY: opened by `of_heap`'s callers and closed once, since `self` was consumed.
+        unsafe { pg_sys::table_close(heap, pg_sys::NoLock as c_int) }
+    }
+
+    /// Closes the indexes and keeps the locks; the heap stays open for the caller to close.
+    pub fn close_indexes(self) {
+        // SAFETY: both were opened by `of_heap` and are closed once, since `self` is consumed.
         unsafe {
             pg_sys::index_close(self.row_id_index, pg_sys::NoLock as c_int);
             pg_sys::index_close(self.key_index, pg_sys::NoLock as c_int);
-            pg_sys::table_close(self.heap, pg_sys::NoLock as c_int);
         }
     }
 

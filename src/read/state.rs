@@ -3,7 +3,7 @@
 use crate::catalog::{self, EncodedKey, Table, TableKey};
 use crate::delta::{lost, Delta, ForReading};
 use crate::error::Report;
-use crate::segment::metapage;
+use crate::segment::{metapage, visibility_map};
 use cass_storage::StorageError;
 use pgrx::pg_sys;
 use std::rc::Rc;
@@ -59,6 +59,18 @@ impl TableState {
     pub fn partition_of<'a>(&self, key: &'a [u8]) -> Option<&'a [u8]> {
         let length = self.key.as_ref()?.partition_len(key)?;
         key.get(..length)
+    }
+
+    /// Opens the delta for a read by `snapshot`, which is valid; `None` where that sees no rows in it.
+    ///
+    /// # Errors
+    /// Those of [`TableState::open_delta`].
+    pub fn open_delta_for(&self, snapshot: pg_sys::Snapshot) -> Option<Delta> {
+        if visibility_map::delta_is_empty(self.rel, snapshot) {
+            super::loading::check(self.rel);
+            return None;
+        }
+        self.open_delta()
     }
 
     /// Opens the delta for reading; `None` where it holds no rows.

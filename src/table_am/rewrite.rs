@@ -2,7 +2,7 @@
 
 use super::bulk;
 use crate::error::Report;
-use crate::maintenance::BulkLoad;
+use crate::maintenance::{self, BulkLoad};
 use crate::read::segments::with_latest_snapshot;
 use crate::read::state::name;
 use crate::read::{MergedScan, ScanSpec, TableState};
@@ -43,6 +43,7 @@ pub unsafe extern "C-unwind" fn copy_for_cluster(
         unsafe { bulk::push(&state, &mut load, slot, 0) };
     });
     let copied = load.finish(new);
+    maintenance::reclaim::note(old);
     // The cutoffs stay as PostgreSQL has them: they become those of the table, which holds no transaction ids, and of its TOAST
     // table, whose rows are all new.
     // SAFETY: PostgreSQL hands over room for its answers.

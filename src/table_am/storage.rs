@@ -145,7 +145,7 @@ pub unsafe extern "C-unwind" fn estimate_size(
 /// Rows of the listed segments, plus a guess for a delta that no ANALYZE has seen.
 fn count_estimate(rel: pg_sys::Relation, blocks: u32) -> f64 {
     let state = TableState::of(rel);
-    let listed = crate::read::segments::with_latest_snapshot(|snapshot| list::visible(state.storage_id, snapshot));
+    let listed = crate::read::segments::with_latest_snapshot(|snapshot| list::visible(state.rel, snapshot));
     let in_segments: u64 = listed.iter().map(|entry| entry.row_count).sum();
     if in_segments > 0 {
         return in_segments as f64;

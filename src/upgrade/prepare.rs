@@ -15,7 +15,7 @@ use crate::error::Report;
 use crate::maintenance::flush;
 use crate::read::segments::with_latest_snapshot;
 use crate::read::TableState;
-use crate::segment::metapage;
+use crate::segment::visibility_map;
 
 /// How long tables that are in use are tried again: what is not done by then does not end by itself.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -172,17 +172,20 @@ enum InUse {
     HoldsRows,
 }
 
-/// Clears the metapage's flag if the delta holds nothing while writers are kept out. Nobody is waited for.
+/// Notes that the delta holds nothing, if that is so while writers are kept out. Nobody is waited for.
 fn note_empty(rel: pg_sys::Relation) -> Result<(), InUse> {
     // SAFETY: the table is open; the lock goes with the transaction.
     if !unsafe { pg_sys::ConditionalLockRelation(rel, pg_sys::ShareLock as pg_sys::LOCKMODE) } {
         return Err(InUse::Written);
     }
-    if with_latest_snapshot(|snapshot| tables::delta_holds_rows(rel, snapshot)) {
-        return Err(InUse::HoldsRows);
-    }
-    metapage::set_delta_dirty(rel, false);
-    Ok(())
+    with_latest_snapshot(|snapshot| {
+        if tables::delta_holds_rows(rel, snapshot) {
+            return Err(InUse::HoldsRows);
+        }
+        // SAFETY: the snapshot is registered while this runs.
+        visibility_map::note_delta_empty(rel, unsafe { (*snapshot).xmax });
+        Ok(())
+    })
 }
 
 fn refuse(waiting: &[Table]) -> ! {
