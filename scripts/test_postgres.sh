@@ -60,7 +60,10 @@ CLUSTER_DIR=$SUITES/server
 mkdir -p "$SUITES"
 case "${1:-all}" in
   all | regress | isolation) run "$@" ;;
-  compare) judge --work "$SUITES" "$@" ;;
+  compare)
+    fetch_postgres_source
+    judge --work "$SUITES" --source "$POSTGRES_SOURCE" "$@"
+    ;;
   fresh-server) fresh_server ;;
   clean)
     cluster_stop

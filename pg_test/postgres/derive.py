@@ -48,6 +48,11 @@ def key_names(statement):
     return {plain(name) for name in _NAMED_KEY.findall(statement.bare)}
 
 
+def made_by_nature(statement):
+    """Whether a statement makes a kind of table that cass refuses."""
+    return bool(_BY_NATURE.search(statement.bare))
+
+
 def names_for_heap(statements):
     """Tables that some statement uses as a parent, a child, a partition or the target of a foreign key."""
     names = set()
@@ -82,7 +87,7 @@ def steered(statements, heap_names, overwriting):
             parts.append("DO $$BEGIN RAISE unique_violation; END$$;\n" + f"\\echo {MARK} replaced {number} 23505\n")
         elif table is None or "default_table_access_method" in text:
             parts.append(text + f"\\echo {MARK} ran {number} :SQLSTATE\n")
-        elif table in heap_names or _BY_NATURE.search(statement.bare):
+        elif table in heap_names or made_by_nature(statement):
             parts.append(
                 "SET default_table_access_method = heap;\n" + f"\\echo {MARK} aside {number} 00000\n" + text
                 + f"\\echo {MARK} heap {number} :SQLSTATE\n"

@@ -4,6 +4,7 @@ import argparse
 import sys
 from pathlib import Path
 
+import judge
 import server
 import suites
 
@@ -41,7 +42,10 @@ def main():
     options = arguments()
     if options.what != "compare":
         run(options)
-    return 0
+    report = judge.judge_regress(options.work, options.source, options.names)
+    report.print("regress")
+    report.write(options.work / "report", "regress")
+    return 1 if report.failures else 0
 
 
 sys.exit(main())
