@@ -1,38 +1,46 @@
-"""Says why the outcome of a permutation differs between heap and cass."""
+"""The rules that explain a difference between two runs of one permutation of the isolation suite."""
 
 import re
 
-import classify
+import rules
 
-REASONS = {
-    "refused": "a step is refused by cass (0A000): docs/limits.md",
-    "overwrites": "an insert onto a live primary key overwrites",
-    "plan": "the output of EXPLAIN",
-    "order": "the same rows in another order",
-    classify.FAILURE: "no rule explains it",
-}
-
-_STEP = re.compile(r"^step (\S+): ", re.M)
-# Words of the refusals that a step can meet; each is explained in docs/limits.md.
-_REFUSED = re.compile(r"ERROR:  [^\n]*(?:not supported|cannot|unsupported)", re.I)
+# Lines in which the same answer can be printed with other widths.
+TABLE_RULE = re.compile(r"^-[-+]*$")
 
 
-def _sorted_steps(output):
-    return [sorted(" ".join(line.replace("|", " ").split()) for line in part.splitlines()) for part in _STEP.split(output)]
+def _plain(line):
+    return "-" if TABLE_RULE.match(line) else re.sub(r" *\| *", "|", re.sub(r" +", " ", line)).strip()
 
 
-def classify_permutation(heap, cass):
-    """The rule, or None where both sides agree."""
-    cass = classify.normalised(cass)
-    if heap == cass:
-        return None
-    if _sorted_steps(heap) == _sorted_steps(cass):
-        return "order"
-    heap_errors, cass_errors = set(re.findall(r"ERROR:  .*", heap)), set(re.findall(r"ERROR:  .*", cass))
-    if any(_REFUSED.search(error) for error in cass_errors - heap_errors):
-        return "refused"
-    if any("duplicate key" in error and "_pkey" in error for error in heap_errors - cass_errors):
-        return "overwrites"
-    if "QUERY PLAN" in heap:
-        return "plan"
-    return classify.FAILURE
+def _groups(permutation, keep_order):
+    groups = [[_plain(line) for line in group] for group in permutation.answers()]
+    return groups if keep_order else [group[:1] + sorted(group[1:]) for group in groups]
+
+
+def judge(setup_refused, heap, cass):
+    """The rule that explains the difference, "" if there is none, None if no rule explains it."""
+    cass.lines = [line for line in cass.lines if not rules.UNPLACED.search(line)]
+    heap_groups, cass_groups = _groups(heap, True), _groups(cass, True)
+    if heap_groups == cass_groups:
+        return ""
+    refused = refusal(heap, cass)
+    if refused:
+        return refused
+    if setup_refused:
+        return "follows: " + setup_refused
+    if _groups(heap, False) == _groups(cass, False):
+        return "order of rows"
+    text = "\n".join(line for group in heap_groups for line in group)
+    if "duplicate key value violates unique constraint" in text and "duplicate key" not in "\n".join(cass.lines):
+        return "overwrite instead of 23505"
+    return None
+
+
+def refusal(heap, cass):
+    """The refusal of docs/limits.md that stands in the one output and not in the other."""
+    expected = "\n".join(heap.lines)
+    for line in cass.lines:
+        for pattern, name in rules.REFUSALS:
+            if ("ERROR:" in line or "failed:" in line) and pattern.search(line) and not pattern.search(expected):
+                return name
+    return ""

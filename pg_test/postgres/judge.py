@@ -2,6 +2,8 @@
 
 from collections import Counter, defaultdict
 
+import isolation_rules
+import permutations
 import results
 import rules
 import suites
@@ -11,39 +13,42 @@ import transcript
 class Report:
     """Differences by rule; those without one are failures."""
 
-    def __init__(self):
+    def __init__(self, suite, unit):
+        self.suite = suite
+        self.unit = unit
         self.files = 0
         self.steps = 0
         self.by_rule = defaultdict(list)
 
-    def add(self, rule, name, heap_step, cass_step):
-        self.by_rule[rule].append((name, heap_step, cass_step))
+    def add(self, rule, title, statement, heap_answer, cass_answer):
+        self.by_rule[rule].append((title, statement, heap_answer, cass_answer))
 
     @property
     def failures(self):
         return self.by_rule.get(None, [])
 
-    def write(self, folder, suite):
+    def write(self, folder):
+        """A file for each rule, with all that it explains."""
         folder.mkdir(parents=True, exist_ok=True)
-        for old in folder.glob(f"{suite}-*.txt"):
+        for old in folder.glob(f"{self.suite}-*.txt"):
             old.unlink()
         for rule, found in self.by_rule.items():
             title = "failures" if rule is None else "".join(c if c.isalnum() else "_" for c in rule)
-            with open(folder / f"{suite}-{title}.txt", "w") as out:
-                for name, heap_step, cass_step in found:
-                    out.write(f"=== {name}:{cass_step.line}\n{cass_step.statement}\n--- heap\n")
-                    out.write("\n".join(heap_step.answer) + "\n--- cass\n" + "\n".join(cass_step.answer) + "\n\n")
+            with open(folder / f"{self.suite}-{title}.txt", "w") as out:
+                for title, statement, heap_answer, cass_answer in found:
+                    out.write(f"=== {title}\n{statement}\n--- heap\n")
+                    out.write("\n".join(heap_answer) + "\n--- cass\n" + "\n".join(cass_answer) + "\n\n")
 
-    def print(self, suite):
+    def print(self):
         counts = Counter({rule: len(found) for rule, found in self.by_rule.items() if rule is not None})
-        print(f"\n{suite}: {self.files} files, {self.steps} statements")
+        print(f"\n{self.suite}: {self.files} files, {self.steps} {self.unit}")
         for rule, count in sorted(counts.items()):
             print(f"  {count:6}  {rule}")
         print(f"  {len(self.failures):6}  explained by no rule")
 
 
 def judge_regress(work, source, only=()):
-    report, state = Report(), rules.State()
+    report, state = Report("regress", "statements"), rules.State()
     output = work / "output" / "regress"
     sql = source / "src/test/regress/sql"
     names = [name for name in suites.scheduled(source / "src/test/regress/parallel_schedule")
@@ -58,5 +63,27 @@ def judge_regress(work, source, only=()):
         for heap_step, cass_step in pairs:
             rule = rules.judge(heap_step, cass_step, results.parse(heap_step.answer), results.parse(cass_step.answer), state)
             if rule != "" and (not only or name in only):
-                report.add(rule, name, heap_step, cass_step)
+                report.add(rule, f"{name}:{cass_step.line}", cass_step.statement, heap_step.answer, cass_step.answer)
+    return report
+
+
+def judge_isolation(work, source, only=()):
+    report = Report("isolation", "permutations")
+    output = work / "output" / "isolation"
+    for name in suites.scheduled(source / "src/test/isolation/isolation_schedule"):
+        files = [output / kind / f"{name}.out" for kind in ("heap", "cass")]
+        if not all(file.exists() for file in files):
+            continue
+        heap, cass = (permutations.permutations(file.read_text(errors="replace")) for file in files)
+        report.files += 1
+        report.steps += len(heap) - 1
+        setup_refused = isolation_rules.refusal(heap[0], cass[0])
+        missing = permutations.Permutation("", ["the run ended before this permutation"])
+        for at, expected in enumerate(heap):
+            actual = cass[at] if at < len(cass) else missing
+            rule = isolation_rules.judge(setup_refused, expected, actual)
+            if not setup_refused:
+                setup_refused = isolation_rules.refusal(expected, actual) if actual.lines[:1] != expected.lines[:1] else ""
+            if rule != "" and (not only or name in only):
+                report.add(rule, f"{name} [{at}]", expected.title, expected.lines, actual.lines)
     return report

@@ -42,10 +42,14 @@ def main():
     options = arguments()
     if options.what != "compare":
         run(options)
-    report = judge.judge_regress(options.work, options.source, options.names)
-    report.print("regress")
-    report.write(options.work / "report", "regress")
-    return 1 if report.failures else 0
+    failures = 0
+    for suite, judged in (("regress", judge.judge_regress), ("isolation", judge.judge_isolation)):
+        if options.what in ("all", "compare", suite):
+            report = judged(options.work, options.source, options.names)
+            report.print()
+            report.write(options.work / "report")
+            failures += len(report.failures)
+    return 1 if failures else 0
 
 
 sys.exit(main())

@@ -125,7 +125,7 @@ const ROWS_PER_PAGE: f64 = 80.0;
 #[pg_guard]
 pub unsafe extern "C-unwind" fn estimate_size(
     rel: pg_sys::Relation,
-    widths: *mut i32,
+    _widths: *mut i32,
     pages: *mut pg_sys::BlockNumber,
     tuples: *mut f64,
     all_visible: *mut f64,
@@ -134,9 +134,7 @@ pub unsafe extern "C-unwind" fn estimate_size(
     unsafe {
         let blocks = relation::main_fork_blocks(rel);
         let known = f64::from((*(*rel).rd_rel).reltuples);
-        // Only the planning of a parallel index build leaves the widths out. Such a build is ruled out, since its snapshot
-        // is older than the lock on the table.
-        *pages = if widths.is_null() { 0 } else { blocks };
+        *pages = blocks;
         *all_visible = 0.0;
         *tuples = if known > 0.0 { known } else { count_estimate(rel, blocks) };
     }
