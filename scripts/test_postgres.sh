@@ -52,14 +52,14 @@ run() {
 }
 
 case "${1:-all}" in
-  all | regress | isolation) "$CASS_ROOT/scripts/setup.sh" ;;
+  all | regress | regress-with-heaps | isolation) "$CASS_ROOT/scripts/setup.sh" ;;
 esac
 choose_places
 SUITES=$CASS_WORK/postgres-suites
 CLUSTER_DIR=$SUITES/server
 mkdir -p "$SUITES"
 case "${1:-all}" in
-  all | regress | isolation) run "$@" ;;
+  all | regress | regress-with-heaps | isolation) run "$@" ;;
   compare)
     fetch_postgres_source
     judge --work "$SUITES" --source "$POSTGRES_SOURCE" "$@"

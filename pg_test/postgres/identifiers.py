@@ -9,7 +9,7 @@ CHANGES = [
     r"(?:if\s+not\s+exists\s+)?" + NAME,
     r"create\s+(?:unique\s+)?index\s+(?:concurrently\s+)?(?:if\s+not\s+exists\s+)?" + NAME,
     r"create\s+(?:or\s+replace\s+)?(?:constraint\s+)?(?:trigger|rule|policy)\s+" + NAME,
-    r"create\s+(?:or\s+replace\s+)?(?:constraint\s+)?(?:trigger|rule|policy|index)\b.*?\b(?:on|to)\s+" + NAME,
+    r"create\s+(?:or\s+replace\s+)?(?:constraint\s+)?(?:trigger|rule|policy)\b.*?\b(?:on|to)\s+" + NAME,
     r"(?:insert\s+into|update|delete\s+from|merge\s+into|truncate(?:\s+table)?|copy|\binto)\s+(?:only\s+)?" + NAME,
     r"alter\s+(?:table|index|view|materialized\s+view|publication|sequence)\s+(?:if\s+exists\s+)?(?:only\s+)?" + NAME,
     r"(?:attach|detach)\s+partition\s+" + NAME,
@@ -18,16 +18,23 @@ CHANGES = [
     r"\binherits\s*\([^)]*,\s*" + NAME,
     r"(?:prepare|declare)\s+" + NAME,
     r"add\s+constraint\s+" + NAME,
-    r"(?:comment\s+on|drop)\s+(?:\w+\s+)" + NAME,
 ]
 CREATES = re.compile(CHANGES[0], re.IGNORECASE)
 PATTERNS = [re.compile(pattern, re.IGNORECASE | re.DOTALL) for pattern in CHANGES]
-# Words that the patterns above can take for a name.
-NO_NAMES = {"only", "table", "if", "set", "on", "as", "select", "into", "values", "from", "to", "unique", "concurrently", "public"}
+DATA_CHANGE = re.compile(r"\b(insert\s+into|update|delete\s+from|merge\s+into|copy|select\b.*\binto|create\s+.*\bas)\b",
+                         re.IGNORECASE | re.DOTALL)
 WORD = re.compile(r'"[^"]+"|[a-z_][\w$]*', re.IGNORECASE)
 
 
-def _plain(name):
+def keywords(source):
+    """Words that are never names where the patterns above meet them: the reserved ones of that source, and some more."""
+    listed = (source / "src/include/parser/kwlist.h").read_text()
+    reserved = set(re.findall(r'PG_KEYWORD\("(\w+)", \w+, RESERVED_KEYWORD', listed))
+    return reserved | {"public", "update", "delete", "insert", "truncate", "cascade", "restrict", "schema", "set", "of", "concurrently", "if"}
+
+
+def plain(name):
+    """A name without its schema and quotes, in lower case."""
     return name.replace('"', "").lower().split(".")[-1]
 
 
@@ -36,17 +43,24 @@ def without_comments(statement):
 
 
 def changed(statement):
-    """Objects that the statement makes, fills or alters."""
+    """Objects that the statement makes, fills, alters or drops."""
     code = without_comments(statement)
-    names = {_plain(found) for pattern in PATTERNS for found in pattern.findall(code)}
-    return {name for name in names if name and name not in NO_NAMES}
+    names = {plain(found) for pattern in PATTERNS for found in pattern.findall(code)}
+    if re.match(r"\s*drop\b", code, re.IGNORECASE):
+        names |= mentioned(code)
+    return names
+
+
+def carries_rows(statement):
+    """Whether the statement can carry rows of the objects that it mentions into those that it changes."""
+    return bool(DATA_CHANGE.search(without_comments(statement)))
 
 
 def created(statement):
     """Objects that the statement makes."""
-    return {_plain(found) for found in CREATES.findall(without_comments(statement))}
+    return {plain(found) for found in CREATES.findall(without_comments(statement))}
 
 
 def mentioned(text):
     """All words that can be names."""
-    return {_plain(word) for word in WORD.findall(text)}
+    return {plain(word) for word in WORD.findall(text)}

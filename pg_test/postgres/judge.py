@@ -2,6 +2,7 @@
 
 from collections import Counter, defaultdict
 
+import identifiers
 import isolation_rules
 import permutations
 import results
@@ -47,29 +48,38 @@ class Report:
         print(f"  {len(self.failures):6}  explained by no rule")
 
 
-def judge_regress(work, source, only=()):
-    report, state = Report("regress", "statements"), rules.State()
-    output = work / "output" / "regress"
-    sql = source / "src/test/regress/sql"
+def judge_regress(suite, work, source, only=()):
+    report, state = Report(suite, "statements"), rules.State(identifiers.keywords(source))
+    output = work / "output" / suite
+    scripts = suites.script_folder(work, suite)
     names = [name for name in suites.scheduled(source / "src/test/regress/parallel_schedule")
              if all((output / kind / f"{name}.out").exists() for kind in ("heap", "cass"))]
     for name in names:
-        script = (sql / f"{name}.sql").read_text(errors="replace")
+        script = (scripts / f"{name}.sql").read_text(errors="replace")
         heap_out, cass_out = ((output / kind / f"{name}.out").read_text(errors="replace") for kind in ("heap", "cass"))
         state.begin_file()
         report.files += 1
         pairs = transcript.paired(transcript.steps(script, heap_out), transcript.steps(script, cass_out))
         report.steps += len(pairs)
         for heap_step, cass_step in pairs:
-            rule = rules.judge(heap_step, cass_step, results.parse(heap_step.answer), results.parse(cass_step.answer), state)
+            place = f"{name}:{cass_step.line}"
+            rule = rules.judge(place, cass_step.statement, results.parse(heap_step.answer), results.parse(cass_step.answer), state)
             if rule != "" and (not only or name in only):
-                report.add(rule, f"{name}:{cass_step.line}", cass_step.statement, heap_step.answer, cass_step.answer)
+                report.add(rule, place + _causes(rule, cass_step, state), cass_step.statement, heap_step.answer, cass_step.answer)
     return report
 
 
-def judge_isolation(work, source, only=()):
-    report = Report("isolation", "permutations")
-    output = work / "output" / "isolation"
+def _causes(rule, step, state):
+    """Which differing objects explain the difference, and the statements since which they differ."""
+    if not (rule or "").startswith("follows"):
+        return ""
+    words = rules.words_of(step.statement, step.answer)
+    return "".join(f"  [{word}: {state.differing[word]}]" for word in state.differing_among(words))
+
+
+def judge_isolation(suite, work, source, only=()):
+    report = Report(suite, "permutations")
+    output = work / "output" / suite
     for name in suites.scheduled(source / "src/test/isolation/isolation_schedule"):
         files = [output / kind / f"{name}.out" for kind in ("heap", "cass")]
         if not all(file.exists() for file in files):

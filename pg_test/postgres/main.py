@@ -8,7 +8,7 @@ import judge
 import server
 import suites
 
-SUITES = {suite.name: suite for suite in (suites.Regress, suites.Isolation)}
+SUITES = {suite.name: suite for suite in (suites.Regress, suites.RegressWithHeaps, suites.Isolation)}
 
 
 def arguments():
@@ -43,9 +43,10 @@ def main():
     if options.what != "compare":
         run(options)
     failures = 0
-    for suite, judged in (("regress", judge.judge_regress), ("isolation", judge.judge_isolation)):
+    for suite in SUITES:
         if options.what in ("all", "compare", suite):
-            report = judged(options.work, options.source, options.names)
+            judged = judge.judge_isolation if suite == "isolation" else judge.judge_regress
+            report = judged(suite, options.work, options.source, options.names)
             report.print()
             report.write(options.work / "report")
             failures += len(report.failures)

@@ -3,6 +3,7 @@
 import re
 
 import identifiers
+import suites
 
 # Errors and warnings of the extension: what docs/limits.md lists as refused. Pattern of the text, name of the class.
 REFUSALS = [
@@ -23,6 +24,10 @@ REFUSALS = [
     (r"cannot use access method cass|access method cass_key", "refused: access method"),
 ]
 REFUSALS = [(re.compile(pattern), name) for pattern, name in REFUSALS]
+ORDER_OF_A_CURSOR = "order of rows, met by a cursor"
+SHARED_FILES = tuple(f"{name}:" for name in suites.SHARED_FILES)
+# Names of fewer letters are not taken for the same object in another file.
+SHORTEST_LASTING_NAME = 5
 UNPLACED = re.compile(r"has no primary key yet, so its rows are kept unplaced")
 ABORTED = re.compile(r"current transaction is aborted|savepoint .* does not exist|there is no transaction in progress")
 SYSTEM_COLUMNS = re.compile(r"\b(ctid|xmin|xmax|cmin|cmax|currtid2?|tid)\b", re.IGNORECASE)
@@ -30,25 +35,38 @@ PHYSICAL = re.compile(
     r"pg_relation_size|pg_table_size|pg_total_relation_size|pg_indexes_size|relfilenode|pg_relation_filepath|relpages|reltuples|"
     r"pg_stat_\w+|pg_statio_\w+|pg_locks|pg_visibility|pageinspect|relfrozenxid|relallvisible|pg_column_compression|brin_\w+|gin_clean",
     re.IGNORECASE)
-CATALOGS = re.compile(r"\bpg_(class|index|attribute|depend|am|toast|opclass|opfamily|constraint|proc|description|shdepend|init_privs)\b|"
-                      r"information_schema|reltoastrelid|regclass", re.IGNORECASE)
 
 
 class State:
-    """What is known while a file's steps are read in order."""
+    """What is known while a suite's steps are read in order."""
 
-    def __init__(self):
-        # Objects that differ between the runs, because a statement on them was explained.
-        self.differing = set()
+    def __init__(self, keywords):
+        # Words of SQL that the patterns of `identifiers` can take for names.
+        self.keywords = keywords
+        # Objects that differ between the runs, because a statement on them was explained; and where that was.
+        self.differing = {}
         self.transaction_broken = False
+        self.cursors_differ = False
+        self.place = ""
 
     def begin_file(self):
         self.transaction_broken = False
+        self.cursors_differ = False
+        # Short names are used again for other objects.
+        self.differing = {name: place for name, place in self.differing.items()
+                          if len(name) >= SHORTEST_LASTING_NAME or place.startswith(SHARED_FILES)}
+
+    def add_differing(self, names, reason):
+        for name in names - self.keywords:
+            self.differing.setdefault(name, f"{self.place} {reason}")
+
+    def differing_among(self, words):
+        return sorted(word for word in words if word in self.differing)
 
 
-def judge(heap_step, cass_step, heap, cass, state):
+def judge(place, statement, heap, cass, state):
     """The name of the rule that explains the difference, "" if there is none, None if no rule explains it."""
-    statement = cass_step.statement or heap_step.statement
+    state.place = place
     cass.messages = [message for message in cass.messages if not UNPLACED.search(message.text)]
     verdict = _judge(statement, heap, cass, state)
     _remember(statement, heap, cass, state, verdict)
@@ -56,18 +74,23 @@ def judge(heap_step, cass_step, heap, cass, state):
 
 
 def _remember(statement, heap, cass, state, verdict):
-    lasting = verdict and (verdict.startswith(("refused", "overwrite", "follows")))
+    code = identifiers.without_comments(statement)
+    words = identifiers.mentioned(code)
+    lasting = bool(verdict) and verdict.startswith(("refused", "overwrite", "follows"))
+    # Rows can be carried from a differing object, or changed through a cursor that stands on another row.
+    lasting |= not cass.errors and identifiers.carries_rows(code) and bool(state.differing_among(words))
+    lasting |= state.cursors_differ and bool(re.search(r"where\s+current\s+of", code, re.IGNORECASE))
     if lasting:
-        # Rows that only differ in a query's answer do not make its tables differ.
-        state.differing |= identifiers.changed(statement)
-    elif verdict == "":
-        if not cass.errors:
-            state.differing -= identifiers.created(statement)
-    if lasting and len(cass.errors) > len(heap.errors):
+        state.add_differing(identifiers.changed(code), verdict or "rows carried")
+    elif verdict == "" and not cass.errors:
+        for name in identifiers.created(code):
+            state.differing.pop(name, None)
+    if verdict == ORDER_OF_A_CURSOR:
+        state.cursors_differ = True
+    if len(cass.errors) > len(heap.errors):
         state.transaction_broken = True
-    if re.search(r"\b(commit|rollback|abort|end)\b", statement, re.IGNORECASE) and not ABORTED.search(
-            " ".join(message.text for message in cass.messages)):
-        state.transaction_broken = False
+    if re.match(r"\s*(commit|rollback(?!\s+to)|abort|end)\b", code, re.IGNORECASE):
+        state.transaction_broken = state.cursors_differ = False
 
 
 def _judge(statement, heap, cass, state):
@@ -88,18 +111,34 @@ def _judge(statement, heap, cass, state):
         return _order_rule(statement)
     if any("no partition of relation" in message.text for message in cass.errors):
         return "follows: no partition, as it was refused"
+    if re.match(r"\s*(fetch|move)\b", statement, re.IGNORECASE) and _row_count(heap) == _row_count(cass):
+        return ORDER_OF_A_CURSOR
+    if not heap.errors and not cass.errors and not cass.messages and _row_count(heap) == _row_count(cass):
+        if sorted(re.findall(r"\w+", _text(heap))) == sorted(re.findall(r"\w+", _text(cass))):
+            return "order of rows, inside a value"
+        if re.search(r"\bover\s*\(|\bwindow\b", statement, re.IGNORECASE):
+            return "order of rows, through a window"
     if _without_key_method(heap) == _without_key_method(cass):
         return "access method of the primary key shown"
-    words = identifiers.mentioned(identifiers.without_comments(statement)) | identifiers.mentioned(_text(heap) + _text(cass))
-    if words & state.differing:
+    words = words_of(statement, [_text(heap), _text(cass)])
+    if state.differing_among(words):
         if [m.code + m.text for m in heap.errors] != [m.code + m.text for m in cass.errors]:
             return "follows: other error on a differing object"
         return "follows: other rows of a differing object"
-    if SYSTEM_COLUMNS.search(statement):
+    if SYSTEM_COLUMNS.search(statement) or any(SYSTEM_COLUMNS.search(table.header) for table in heap.tables):
         return "system columns"
     if PHYSICAL.search(statement):
         return "physical properties"
     return None
+
+
+def words_of(statement, answer):
+    """All words of a statement and its answers that can be names of objects."""
+    return identifiers.mentioned(identifiers.without_comments(statement)) | identifiers.mentioned("\n".join(answer))
+
+
+def _row_count(results):
+    return [len(table.rows) for table in results.tables]
 
 
 def _text(results):
@@ -114,7 +153,7 @@ def _same(heap, cass, ordered):
         return found if ordered else sorted(found)
 
     def messages(results):
-        found = [(message.level, message.text, message.more) for message in results.messages]
+        found = [(message.level, message.text, message.more if ordered else sorted(message.more)) for message in results.messages]
         return found if ordered else sorted(found)
 
     def other(results):
