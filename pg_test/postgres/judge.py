@@ -91,7 +91,7 @@ def judge_isolation(suite, work, source, only=()):
         missing = permutations.Permutation("", ["the run ended before this permutation"])
         for at, expected in enumerate(heap):
             actual = cass[at] if at < len(cass) else missing
-            rule = isolation_rules.judge(setup_refused, expected, actual)
+            rule = isolation_rules.judge(name, setup_refused, expected, actual)
             if not setup_refused:
                 setup_refused = isolation_rules.refusal(expected, actual) if actual.lines[:1] != expected.lines[:1] else ""
             if rule != "" and (not only or name in only):

@@ -1,9 +1,6 @@
 """The output of isolationtester: permutations of steps, each with what its steps answered."""
 
-import re
 from dataclasses import dataclass, field
-
-STEP = re.compile(r"^step (\S+): (.*)$", re.DOTALL)
 
 
 @dataclass
@@ -12,15 +9,6 @@ class Permutation:
 
     title: str
     lines: list = field(default_factory=list)
-
-    def answers(self):
-        """The lines grouped under the step that they follow; the step's line first."""
-        groups = [[]]
-        for line in self.lines:
-            if line.startswith(("step ", "s1: ", "s2: ", "s3: ", "teardown")):
-                groups.append([])
-            groups[-1].append(line)
-        return groups
 
 
 def permutations(output):

@@ -154,4 +154,4 @@ class Isolation(Suite):
     def run_file(self, name, out):
         with open(self.folder / "specs" / f"{name}.spec", "rb") as spec:
             subprocess.run([self.tester, f"dbname={self.database}"], stdin=spec, stdout=out, stderr=subprocess.STDOUT,
-                           env=self.server.environment(PGAPPNAME=f"isolation/{name}"), timeout=HANGS_AFTER_SECONDS, check=False)
+                           env=self.server.environment(PGAPPNAME=f"isolation/{name}", PGISOLATIONTIMEOUT="30"), timeout=HANGS_AFTER_SECONDS, check=False)
