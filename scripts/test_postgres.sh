@@ -3,8 +3,9 @@
 # own; then every difference between the two, with the rule that explains it, or as a failure.
 # pg_test/postgres/README.md says how to read the result.
 #
-#   test_postgres.sh                    both suites
-#   test_postgres.sh regress [NAME...]  one suite, or some files of it (with the files they need before them)
+#   test_postgres.sh                    all three
+#   test_postgres.sh regress [NAME...]  one of them, or some files of it (with the files they need before them)
+#   test_postgres.sh regress-with-heaps [NAME...]
 #   test_postgres.sh isolation [NAME...]
 #   test_postgres.sh compare            judges the last run's output anew
 #   test_postgres.sh clean              removes the server's data and the output
@@ -69,5 +70,5 @@ case "${1:-all}" in
     cluster_stop
     rm -rf "$SUITES"
     ;;
-  *) die "unknown: $1 (regress, isolation, compare, clean)" ;;
+  *) die "unknown: $1 (regress, regress-with-heaps, isolation, compare, clean)" ;;
 esac

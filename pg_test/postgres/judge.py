@@ -55,6 +55,7 @@ def judge_regress(suite, work, source, only=()):
     names = [name for name in suites.scheduled(source / "src/test/regress/parallel_schedule")
              if all((output / kind / f"{name}.out").exists() for kind in ("heap", "cass"))]
     for name in names:
+        _add_faults_in_log(report, output, name)
         script = (scripts / f"{name}.sql").read_text(errors="replace")
         heap_out, cass_out = ((output / kind / f"{name}.out").read_text(errors="replace") for kind in ("heap", "cass"))
         state.begin_file()
@@ -77,6 +78,15 @@ def _causes(rule, step, state):
     return "".join(f"  [{word}: {state.differing[word]}]" for word in state.differing_among(words))
 
 
+def _add_faults_in_log(report, output, name, known=None):
+    """Internal errors, panics and ended processes that the server logged for cass and not for heap."""
+    logs = ((output / kind / f"{name}.log") for kind in ("heap", "cass"))
+    heap, cass = (Counter(suites.faults(log.read_text(errors="replace")) if log.exists() else []) for log in logs)
+    more = list((cass - heap).elements())
+    if more:
+        report.add(known, f"{name}, server's log", "", list(heap.elements()), more)
+
+
 def judge_isolation(suite, work, source, only=()):
     report = Report(suite, "permutations")
     output = work / "output" / suite
@@ -84,6 +94,9 @@ def judge_isolation(suite, work, source, only=()):
         files = [output / kind / f"{name}.out" for kind in ("heap", "cass")]
         if not all(file.exists() for file in files):
             continue
+        # The one that is known to end in an internal error, as other rewrites do.
+        known = isolation_rules.KNOWN[name] if name == "intra-grant-inplace" else None
+        _add_faults_in_log(report, output, name, known)
         heap, cass = (permutations.permutations(file.read_text(errors="replace")) for file in files)
         report.files += 1
         report.steps += len(heap) - 1

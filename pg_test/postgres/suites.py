@@ -26,6 +26,12 @@ def scheduled(schedule):
     return names
 
 
+def faults(log):
+    """The lines of a server's log that name a fault, without time, process and session."""
+    lines = (re.sub(r"^.*?(?=PANIC:|ERROR:|LOG:|thread)", "", line) for line in log.splitlines() if FAULT_IN_LOG.search(line))
+    return [re.sub(r"\b(?:PID |pid )?\d{3,}\b", "N", line) for line in lines]
+
+
 def script_folder(work, suite):
     """Where the scripts lie as a suite runs them."""
     return work / "scripts" / suite
@@ -56,8 +62,8 @@ class Suite:
                     out.write(b"\nTIMEOUT\n")
             log = self.server.log_since(log_start)
             (self.output / f"{name}.log").write_text(log)
-            faults = len(FAULT_IN_LOG.findall(log))
-            verdict += f"  {faults} faults in the server's log" if faults else ""
+            found = len(faults(log))
+            verdict += f"  {found} faults in the server's log" if found else ""
             print(f"{self.name} {self.access_method:5} {name:28} {time.monotonic() - started:6.1f} s{verdict}", flush=True)
 
 
