@@ -102,9 +102,14 @@ def judge_isolation(suite, work, source, only=()):
         report.steps += len(heap) - 1
         setup_refused = isolation_rules.refusal(heap[0], cass[0])
         missing = permutations.Permutation("", ["the run ended before this permutation"])
+        explained = False
         for at, expected in enumerate(heap):
             actual = cass[at] if at < len(cass) else missing
-            rule = isolation_rules.judge(name, setup_refused, expected, actual)
+            if explained and (actual is missing or "TIMEOUT" in actual.lines):
+                rule = "follows: the tester gave up on the spec"
+            else:
+                rule = isolation_rules.judge(name, setup_refused, expected, actual)
+            explained = explained or bool(rule)
             if not setup_refused:
                 setup_refused = isolation_rules.refusal(expected, actual) if actual.lines[:1] != expected.lines[:1] else ""
             if rule != "" and (not only or name in only):
