@@ -150,6 +150,16 @@ impl Cluster {
         }
     }
 
+    /// Kills the server `delay` after a statement has been sent to it, and starts it again. Returns a new session.
+    pub fn crash_during(&mut self, sql: &str, delay: Duration) -> Session {
+        let statement = self.connect().in_background(sql);
+        std::thread::sleep(delay);
+        self.kill();
+        let _ = statement.join();
+        self.start();
+        self.connect()
+    }
+
     /// Stops the server and starts it again.
     pub fn restart(&mut self, how: Shutdown) {
         self.stop(how);

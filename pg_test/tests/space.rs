@@ -1,6 +1,7 @@
 //! VACUUM gives back the space of what it has moved out of the delta, at once, and keeps what a snapshot may still need.
 
 use cass_server_tests::{Cluster, Session, Shutdown};
+use std::time::Duration;
 
 const ALL: &str = "SELECT count(*), sum(v), min(k), max(k) FROM t";
 
@@ -110,12 +111,7 @@ fn a_crash_at_any_moment_of_vacuum_loses_nothing() {
         fill(&mut session, 1 + round as u32 * 2_000);
         session.run("DELETE FROM t WHERE k % 11 = 0");
         let rows = session.rows(ALL);
-        let vacuum = cluster.connect().in_background("VACUUM t");
-        std::thread::sleep(std::time::Duration::from_millis(20 + 60 * round));
-        cluster.kill();
-        let _ = vacuum.join();
-        cluster.start();
-        session = cluster.connect();
+        session = cluster.crash_during("VACUUM t", Duration::from_millis(20 + 60 * round));
         assert_eq!(session.rows(ALL), rows, "round {round}");
         session.run("VACUUM t");
         cluster.restart(Shutdown::Immediate);

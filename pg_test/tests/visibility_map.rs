@@ -2,6 +2,7 @@
 
 use cass_server_tests::{Cluster, Session, Shutdown};
 use std::path::PathBuf;
+use std::time::Duration;
 
 const ALL: &str = "SELECT k, v FROM t ORDER BY k";
 
@@ -135,12 +136,7 @@ fn a_crash_between_the_steps_of_vacuum_leaves_no_map_that_hides_rows() {
     for round in 1..=4 {
         session.run(&format!("UPDATE t SET v = v + {round}; INSERT INTO t VALUES (100 + {round}, 0)"));
         let rows = session.rows(ALL);
-        let vacuum = cluster.connect().in_background("VACUUM t");
-        std::thread::sleep(std::time::Duration::from_millis(3 * round));
-        cluster.kill();
-        let _ = vacuum.join();
-        cluster.start();
-        session = cluster.connect();
+        session = cluster.crash_during("VACUUM t", Duration::from_millis(3 * round));
         assert_eq!(session.rows(ALL), rows, "round {round}");
         session.run("VACUUM t");
         session.run(&format!("INSERT INTO t VALUES (200 + {round}, 0)"));

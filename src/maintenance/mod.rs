@@ -4,6 +4,7 @@
 //! - `in_vacuum`: makes what VACUUM writes count in other sessions' snapshots;
 //! - `heap`: vacuum of the heaps behind a table, the delta and the list of segments;
 //! - `tidy`: giving back what nobody can see any more;
+//! - `empty_delta`: whether a delta is empty, and noting that it is;
 //! - `reclaim`: what the VACUUM command gives back once the transaction of all this has ended;
 //! - `flush`: from the delta to a new segment;
 //! - `merge`: several segments into one, without what is deleted, expired or overwritten;
@@ -13,6 +14,7 @@
 //! - `stored`: how rows become rows of a segment.
 
 mod bulk_load;
+mod empty_delta;
 mod flush;
 mod heap;
 mod in_vacuum;
@@ -25,6 +27,7 @@ mod toast;
 mod vacuum;
 
 pub use bulk_load::BulkLoad;
+pub use empty_delta::{delta_holds_rows, note_delta_if_empty, InUse};
 pub use flush::{flush, Flushed};
 pub use merge::{merge, Merged};
 pub use vacuum::vacuum;

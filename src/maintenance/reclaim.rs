@@ -43,20 +43,29 @@ pub unsafe fn finish() {
     tables.sort_unstable_by_key(|table| table.to_u32());
     tables.dedup();
     for table in tables {
-        // Rows of an earlier life of the table are deleted by one transaction and given back by the next.
-        let mut again = true;
-        for _ in 0..2 {
-            // SAFETY: promised by the caller; the memory that the work uses goes with its transaction.
-            unsafe {
-                if again {
-                    pg_sys::PushActiveSnapshot(pg_sys::GetTransactionSnapshot());
-                    again = reclaim(table);
-                    pg_sys::PopActiveSnapshot();
-                    pg_sys::CommitTransactionCommand();
-                    pg_sys::StartTransactionCommand();
-                }
+        // SAFETY: promised by the caller.
+        unsafe {
+            // Rows of an earlier life of the table are deleted by one transaction and given back by the next.
+            if reclaim_and_commit(table) {
+                reclaim_and_commit(table);
             }
         }
+    }
+}
+
+/// As [`reclaim`], which it commits.
+///
+/// # Safety
+/// As [`finish`].
+unsafe fn reclaim_and_commit(table: pg_sys::Oid) -> bool {
+    // SAFETY: promised by the caller; the memory that the work uses goes with its transaction.
+    unsafe {
+        pg_sys::PushActiveSnapshot(pg_sys::GetTransactionSnapshot());
+        let again = reclaim(table);
+        pg_sys::PopActiveSnapshot();
+        pg_sys::CommitTransactionCommand();
+        pg_sys::StartTransactionCommand();
+        again
     }
 }
 

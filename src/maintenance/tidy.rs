@@ -1,11 +1,10 @@
 //! Giving back what nobody can see any more: rows of the list, and with them their runs, and rows of the delta.
 
-use cass_storage::merge::Cursor;
 use pgrx::pg_sys;
 
-use super::flush;
+use super::{flush, note_delta_if_empty};
 use crate::delta::relation::column;
-use crate::delta::{Delta, DeltaCursor};
+use crate::delta::Delta;
 use crate::read::segments::with_latest_snapshot;
 use crate::read::TableState;
 use crate::segment::list::{self, List};
@@ -56,7 +55,9 @@ fn exists(table: pg_sys::Oid) -> bool {
     }
 }
 
-/// Vacuums the delta by `vacuum`, takes out rows of earlier lives of the table, and notes that the delta is empty if it is. Whether it took out rows, whose space is yet to be given back.
+/// Vacuums the delta by `vacuum`, takes out rows of earlier lives of the table, and notes that the delta is empty if it is: what a
+/// flush of this transaction deletes is not gone until it commits, so that is noted by a later transaction. Whether it took
+/// out rows, whose space is yet to be given back.
 pub fn delta(state: &TableState, vacuum: impl FnOnce(pg_sys::Relation)) -> bool {
     let Some(delta) = Delta::open(state.rel, state.storage_id, pg_sys::RowExclusiveLock) else {
         return false;
@@ -70,8 +71,9 @@ pub fn delta(state: &TableState, vacuum: impl FnOnce(pg_sys::Relation)) -> bool 
         }
         (stale.len() as u64, flush::delete_rows(&delta, stale))
     });
-    if in_use == 0 {
-        note_if_empty(state, &delta);
+    if in_use == 0 && !visibility_map::knows_delta_empty(state.rel) {
+        // One that is in use is looked at by the next VACUUM.
+        let _ = note_delta_if_empty(state.rel);
     }
     delta.close();
     stale > in_use
@@ -105,30 +107,5 @@ fn find_other_lives(
             found.push((*tuple).t_self);
         }
         pg_sys::systable_endscan(scan);
-    }
-}
-
-/// Notes in metapage and visibility map that the delta holds nothing, if that is so. Writers are kept out meanwhile, if none is
-/// at work: one takes the note back once it has its lock, before it writes. What a flush of this transaction deletes is not gone until it commits, so that
-/// this is noted by the VACUUM after the one that flushed.
-fn note_if_empty(state: &TableState, delta: &Delta) {
-    if visibility_map::knows_delta_empty(state.rel) {
-        return;
-    }
-    let lock = pg_sys::ShareLock as pg_sys::LOCKMODE;
-    // SAFETY: the table is open; the lock taken here is given back.
-    unsafe {
-        if !pg_sys::ConditionalLockRelation(state.rel, lock) {
-            return;
-        }
-        with_latest_snapshot(|snapshot| {
-            let cursor = DeltaCursor::open_all(delta, snapshot).unwrap_or_else(|error| state.raise(&error));
-            let empty = cursor.key().is_none();
-            cursor.close();
-            if empty {
-                visibility_map::note_delta_empty(state.rel, (*snapshot).xmax);
-            }
-        });
-        pg_sys::UnlockRelation(state.rel, lock);
     }
 }

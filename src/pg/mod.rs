@@ -1,10 +1,11 @@
 //! Small wrappers around PostgreSQL: what pgrx does not bind, bytes as `bytea`, node trees, scratch memory, frozen rows, row
-//! ids as TIDs, what snapshots can see, statistics, aborted transactions.
+//! ids as TIDs, random numbers, what snapshots can see, statistics, aborted transactions.
 
 pub mod bytea;
 pub mod externs;
 pub mod freeze;
 pub mod nodes;
+pub mod random;
 pub mod scratch;
 pub mod snapshot;
 pub mod statistics;

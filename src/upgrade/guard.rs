@@ -13,6 +13,7 @@ use super::tables;
 use crate::catalog::identifier::owned;
 use crate::catalog::primary_key::qualified_name;
 use crate::error::Report;
+use crate::maintenance::delta_holds_rows;
 use crate::read::segments::with_latest_snapshot;
 use crate::segment::metapage;
 
@@ -76,8 +77,8 @@ fn tables_to_flush() -> Vec<pg_sys::Oid> {
                 return false;
             }
             // The first rows of a delta that a write had to make are not noted in the metapage.
-            let dirty = metapage::read(rel).delta_dirty
-                || with_latest_snapshot(|snapshot| tables::delta_holds_rows(rel, snapshot));
+            let dirty =
+                metapage::read(rel).delta_dirty || with_latest_snapshot(|snapshot| delta_holds_rows(rel, snapshot));
             pg_sys::relation_close(rel, lock);
             dirty
         }

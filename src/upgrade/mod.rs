@@ -2,7 +2,7 @@
 //!
 //! - `prepare`: `cass_prepare_upgrade()` empties the deltas;
 //! - `guard`: stops pg_upgrade where one is not empty;
-//! - `tables`: the tables that pg_upgrade carries, and whether their deltas hold rows.
+//! - `tables`: the tables that pg_upgrade carries.
 //!
 //! The delta that a table lacks in the new cluster is made by the first write; one that was lost with rows in it is told by
 //! the metapage (`delta::lost`).

@@ -12,10 +12,8 @@ use super::tables;
 use crate::catalog::is_cass_relation;
 use crate::catalog::primary_key::qualified_name;
 use crate::error::Report;
-use crate::maintenance::flush;
-use crate::read::segments::with_latest_snapshot;
+use crate::maintenance::{flush, note_delta_if_empty, InUse};
 use crate::read::TableState;
-use crate::segment::visibility_map;
 
 /// How long tables that are in use are tried again: what is not done by then does not end by itself.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -116,7 +114,7 @@ fn prepare(table: &mut Table) -> bool {
     };
     table.flushed += flushed.rows;
     let emptied = in_transaction(table.oid, |rel| {
-        let emptied = note_empty(rel);
+        let emptied = note_delta_if_empty(rel);
         // SAFETY: as above; the lock was taken by the first transaction.
         unsafe {
             let identity = &raw mut (*rel).rd_lockInfo.lockRelId;
@@ -162,30 +160,6 @@ fn in_transaction<R>(table: Oid, work: impl FnOnce(pg_sys::Relation) -> R) -> Op
         pg_sys::SPI_commit();
         result
     }
-}
-
-/// Why a table is not ready.
-enum InUse {
-    /// Somebody holds a lock that lets him write.
-    Written,
-    /// The delta holds rows.
-    HoldsRows,
-}
-
-/// Notes that the delta holds nothing, if that is so while writers are kept out. Nobody is waited for.
-fn note_empty(rel: pg_sys::Relation) -> Result<(), InUse> {
-    // SAFETY: the table is open; the lock goes with the transaction.
-    if !unsafe { pg_sys::ConditionalLockRelation(rel, pg_sys::ShareLock as pg_sys::LOCKMODE) } {
-        return Err(InUse::Written);
-    }
-    with_latest_snapshot(|snapshot| {
-        if tables::delta_holds_rows(rel, snapshot) {
-            return Err(InUse::HoldsRows);
-        }
-        // SAFETY: the snapshot is registered while this runs.
-        visibility_map::note_delta_empty(rel, unsafe { (*snapshot).xmax });
-        Ok(())
-    })
 }
 
 fn refuse(waiting: &[Table]) -> ! {

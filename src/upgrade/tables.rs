@@ -1,11 +1,8 @@
-//! The tables that pg_upgrade carries, and whether their deltas hold rows.
+//! The tables that pg_upgrade carries.
 
-use cass_storage::merge::Cursor;
 use pgrx::pg_sys::{self, Oid};
 
 use crate::catalog::cass_am_oid;
-use crate::delta::{Delta, DeltaCursor};
-use crate::segment::{metapage, relation, source};
 
 /// `oideq` of pg_proc.dat.
 const OIDEQ: u32 = 184;
@@ -44,17 +41,4 @@ pub fn permanent() -> Vec<Oid> {
         pg_sys::table_close(catalog, lock);
     }
     found
-}
-
-/// Whether `snapshot` sees a row, a tombstone or an anchor in the delta of an open table.
-pub fn delta_holds_rows(rel: pg_sys::Relation, snapshot: pg_sys::Snapshot) -> bool {
-    let Some(delta) = Delta::open(rel, metapage::identity(rel).storage_id, pg_sys::AccessShareLock) else {
-        return false;
-    };
-    let cursor =
-        DeltaCursor::open_all(&delta, snapshot).unwrap_or_else(|error| source::raise(&relation::name(rel), &error));
-    let holds_rows = cursor.key().is_some();
-    cursor.close();
-    delta.close();
-    holds_rows
 }

@@ -51,11 +51,11 @@ impl Changes {
         self.write(table, segment, true, Some(&mut tid));
     }
 
-    /// As [`List::publish`], for a segment that all snapshots see, older ones too, once they see its table's files. A
+    /// As [`Changes::publish`], for a segment that all snapshots see, older ones too, once they see its table's files. A
     /// rollback leaves the row, as one of a life that is gone.
     ///
     /// # Errors
-    /// Those of [`List::publish`].
+    /// Those of [`Changes::publish`].
     pub fn publish_to_all(&self, table: pg_sys::Oid, segment: &SegmentEntry) {
         self.remove(self.reservation(segment));
         let tid = self.write(table, segment, true, None);

@@ -2,7 +2,7 @@
 
 use pgrx::pg_sys;
 
-use crate::error::Report;
+use crate::pg::random::random_u64;
 
 /// Version of the layout of metapage and segments.
 pub const FORMAT: u16 = 1;
@@ -116,12 +116,7 @@ fn checksum(page: &[u8; PAGE_SIZE]) -> u32 {
 
 fn random_storage_id() -> u64 {
     loop {
-        let mut bytes = [0_u8; 8];
-        // SAFETY: the buffer has the length that is passed.
-        if !unsafe { pg_sys::pg_strong_random(bytes.as_mut_ptr().cast(), bytes.len()) } {
-            Report::new("XX000", "could not make a random storage id").raise();
-        }
-        let id = u64::from_le_bytes(bytes) >> 1;
+        let id = random_u64() >> 1;
         if id != 0 {
             return id;
         }

@@ -24,7 +24,7 @@ use pgrx::pg_sys;
 
 use super::entry::SegmentEntry;
 use super::{cache, metapage, relation};
-use crate::error::Report;
+use crate::pg::random::random_u64;
 use crate::pg::snapshot::{begins_after, is_serializable};
 
 mod page;
@@ -80,18 +80,12 @@ pub fn knows_segments(rel: pg_sys::Relation) -> bool {
 /// Takes back what the map tells of the segments: called after a row of the list was written or deleted, before that is
 /// committed. Makes a map where there is none, as its version must change.
 pub fn segments_changed(rel: pg_sys::Relation) {
-    update(rel, |_, map| {
-        map.segments = None;
-        true
-    });
+    update(rel, None, |map| map.segments = None);
 }
 
 /// Notes the segments that snapshots see whose `xmin` is not before `since`, unless the map's version is not `version` any more.
 pub fn note_segments(rel: pg_sys::Relation, version: u64, since: pg_sys::TransactionId, entries: Rc<[SegmentEntry]>) {
-    update(rel, |now, map| {
-        map.segments = Some(KnownSegments { since: since.into(), entries });
-        now == version
-    });
+    update(rel, Some(version), |map| map.segments = Some(KnownSegments { since: since.into(), entries }));
 }
 
 /// Takes back that the delta is empty, here and in the metapage: called before a row is written to it. Writes nothing where
@@ -103,10 +97,7 @@ pub fn delta_changed(rel: pg_sys::Relation, lasting: bool) {
     }
     // First, so that no crash leaves a flag in the metapage that keeps the next writer from doing this.
     if knows_delta_empty(rel) {
-        update(rel, |_, map| {
-            map.delta_empty_since = None;
-            true
-        });
+        update(rel, None, |map| map.delta_empty_since = None);
     }
     if lasting {
         metapage::set_delta_dirty(rel, true);
@@ -122,10 +113,7 @@ pub fn knows_delta_empty(rel: pg_sys::Relation) -> bool {
 /// kept writers out since it saw the delta empty.
 pub fn note_delta_empty(rel: pg_sys::Relation, since: pg_sys::TransactionId) {
     metapage::set_delta_dirty(rel, false);
-    update(rel, |_, map| {
-        map.delta_empty_since = Some(since.into());
-        true
-    });
+    update(rel, None, |map| map.delta_empty_since = Some(since.into()));
 }
 
 fn map_for_reading(rel: pg_sys::Relation) -> Option<Rc<Map>> {
@@ -219,13 +207,13 @@ unsafe fn make_page(rel: pg_sys::Relation) {
 }
 
 /// Changes the map under an exclusive lock, logged where the relation is, and gives it a new version; made where it is missing.
-/// `change` gets the present version (0 for none) and says whether the change is to be made.
-fn update(rel: pg_sys::Relation, change: impl FnOnce(u64, &mut Map) -> bool) {
+/// Does nothing where the map has another version than `expected` (0 for none), if one is.
+fn update(rel: pg_sys::Relation, expected: Option<u64>, change: impl FnOnce(&mut Map)) {
     if relation::is_temporary(rel) {
         return;
     }
     let storage_id = metapage::identity(rel).storage_id;
-    let new_version = random();
+    let new_version = random_u64() | 1;
     // SAFETY: `rel` is an open relation with storage. The image that generic WAL hands out is a private copy of the page,
     // PAGE_SIZE long, which GenericXLogFinish puts into the buffer; the buffer is exclusively locked meanwhile, and nothing here
     // raises an error before it is released.
@@ -242,10 +230,10 @@ fn update(rel: pg_sys::Relation, change: impl FnOnce(u64, &mut Map) -> bool) {
         if pg_sys::PageIsNew(image) {
             pg_sys::PageInit(image, PAGE_SIZE, 0);
         }
-        let version = page::version(page);
-        let known = page::decode(page).filter(|map| map.storage_id == storage_id);
-        let mut map = known.unwrap_or(Map { storage_id, delta_empty_since: None, segments: None });
-        if change(version, &mut map) {
+        if expected.is_none_or(|expected| page::version(page) == expected) {
+            let known = page::decode(page).filter(|map| map.storage_id == storage_id);
+            let mut map = known.unwrap_or(Map { storage_id, delta_empty_since: None, segments: None });
+            change(&mut map);
             page::encode(&map, new_version, page);
             pg_sys::GenericXLogFinish(state);
         } else {
@@ -253,14 +241,4 @@ fn update(rel: pg_sys::Relation, change: impl FnOnce(u64, &mut Map) -> bool) {
         }
         pg_sys::UnlockReleaseBuffer(buffer);
     }
-}
-
-/// A random number, never 0.
-fn random() -> u64 {
-    let mut bytes = [0_u8; 8];
-    // SAFETY: the buffer has the length that is passed.
-    if !unsafe { pg_sys::pg_strong_random(bytes.as_mut_ptr().cast(), bytes.len()) } {
-        Report::new("XX000", "could not make a random number").raise();
-    }
-    u64::from_le_bytes(bytes) | 1
 }
