@@ -1,6 +1,7 @@
 //! Sequential scans: the whole table in token order.
 
 use crate::error::Report;
+use crate::pg::statistics;
 use crate::read::{MergedScan, ScanSpec};
 use cass_storage::merge::Direction;
 use pgrx::pg_sys;
@@ -45,6 +46,9 @@ pub unsafe extern "C-unwind" fn begin(
         (*scan).base.rs_nkeys = 0;
         (*scan).base.rs_flags = flags;
         (*scan).base.rs_parallel = parallel;
+        if flags & pg_sys::ScanOptions::SO_TYPE_SEQSCAN != 0 {
+            statistics::count_full_scan(rel);
+        }
         (*scan).own_snapshot = snapshot.is_null() || (*snapshot).snapshot_type != pg_sys::SnapshotType::SNAPSHOT_MVCC;
         (*scan).snapshot =
             if (*scan).own_snapshot { pg_sys::RegisterSnapshot(pg_sys::GetLatestSnapshot()) } else { snapshot };
@@ -86,6 +90,9 @@ pub unsafe extern "C-unwind" fn rescan(
     unsafe {
         let scan = scan.cast::<Scan>();
         (*scan).done = false;
+        if (*scan).base.rs_flags & pg_sys::ScanOptions::SO_TYPE_SEQSCAN != 0 {
+            statistics::count_full_scan((*scan).base.rs_rd);
+        }
         if let Some(merged) = (*scan).merged.as_mut().and_then(Option::as_mut) {
             merged.rewind();
         }
@@ -136,7 +143,11 @@ pub unsafe extern "C-unwind" fn next_slot(
         if wanted != merged.direction() {
             merged.turn(wanted);
         }
-        merged.next(slot)
+        let found = merged.next(slot);
+        if found && (*scan).base.rs_flags & pg_sys::ScanOptions::SO_TYPE_SEQSCAN != 0 {
+            statistics::count_scanned_row((*scan).base.rs_rd);
+        }
+        found
     }
 }
 
