@@ -20,6 +20,8 @@ pub struct Scan {
     pub own_snapshot: bool,
     /// Whether the scan has ended in a parallel worker that does not take part.
     pub done: bool,
+    /// Whether this process has won the reading of a parallel scan; won anew after each rescan.
+    takes_part: bool,
     /// Rows passed over between two rows of a sample.
     pub stride: u64,
 }
@@ -90,6 +92,7 @@ pub unsafe extern "C-unwind" fn rescan(
     unsafe {
         let scan = scan.cast::<Scan>();
         (*scan).done = false;
+        (*scan).takes_part = false;
         if (*scan).base.rs_flags & pg_sys::ScanOptions::SO_TYPE_SEQSCAN != 0 {
             statistics::count_full_scan((*scan).base.rs_rd);
         }
@@ -178,12 +181,13 @@ pub unsafe extern "C-unwind" fn parallel_reinitialize(rel: pg_sys::Relation, par
 unsafe fn take_part(scan: *mut Scan) -> bool {
     // SAFETY: the shared structure lives as long as the scan; its counter is atomic.
     unsafe {
-        if (*scan).base.rs_parallel.is_null() || !(*scan).merged.is_null() {
+        if (*scan).base.rs_parallel.is_null() || (*scan).takes_part {
             return true;
         }
         let shared = (*scan).base.rs_parallel.cast::<pg_sys::ParallelBlockTableScanDescData>();
         let counter = (&raw mut (*shared).phs_nallocated.value).cast::<std::sync::atomic::AtomicU64>();
-        (*counter).fetch_add(1, std::sync::atomic::Ordering::AcqRel) == 0
+        (*scan).takes_part = (*counter).fetch_add(1, std::sync::atomic::Ordering::AcqRel) == 0;
+        (*scan).takes_part
     }
 }
 
