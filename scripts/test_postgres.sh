@@ -53,14 +53,14 @@ run() {
 }
 
 case "${1:-all}" in
-  all | regress | regress-with-heaps | isolation) "$CASS_ROOT/scripts/setup.sh" ;;
+  all | regress | regress-with-heaps | isolation | isolation-with-heaps) "$CASS_ROOT/scripts/setup.sh" ;;
 esac
 choose_places
 SUITES=$CASS_WORK/postgres-suites
 CLUSTER_DIR=$SUITES/server
 mkdir -p "$SUITES"
 case "${1:-all}" in
-  all | regress | regress-with-heaps | isolation) run "$@" ;;
+  all | regress | regress-with-heaps | isolation | isolation-with-heaps) run "$@" ;;
   compare)
     fetch_postgres_source
     judge --work "$SUITES" --source "$POSTGRES_SOURCE" "$@"

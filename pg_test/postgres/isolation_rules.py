@@ -9,12 +9,15 @@ TABLE_RULE = re.compile(r"^[-+]+$")
 UNPLACED = re.compile(r"has no primary key yet, so its rows|HINT:  Place them with ALTER TABLE")
 SERIALIZATION_FAILURE = re.compile(r"ERROR: +could not serialize access")
 NOTICE = re.compile(r"^s\d+: NOTICE:")
+KEY_MOVES = "a row whose key changes is gone for those who wait for it"
 # Specs of which some permutations differ for a reason of their own, which docs/limits.md gives ("Behaviour to know").
 KNOWN = {
     "lock-committed-update": "KEY SHARE gives the newest version",
     "lock-update-delete": "KEY SHARE gives the newest version",
     "predicate-gin": "SERIALIZABLE: no bitmap scan, and a read under LIMIT locks what it has read",
-    "eval-plan-qual-trigger": "a row whose key changes is gone for those who wait for it",
+    "eval-plan-qual": KEY_MOVES,
+    "eval-plan-qual-trigger": KEY_MOVES,
+    "lock-committed-keyupdate": KEY_MOVES,
     "intra-grant-inplace": "ADD PRIMARY KEY updates the row of pg_class",
 }
 # Columns whose values tell of files and counters.
@@ -71,6 +74,9 @@ def judge(spec, setup_refused, heap, cass):
             return "plan"
         if all(any(PHYSICAL.search(line) for line in ours) for ours, _ in differing):
             return "physical properties"
+    # A row that is named by the place it would have in a heap.
+    if re.search(r"\bctid\s*(?:=|between\b)", text, re.IGNORECASE):
+        return "system columns"
     return _serialization(heap, cass, differing) or KNOWN.get(spec)
 
 

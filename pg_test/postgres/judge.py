@@ -105,7 +105,7 @@ def judge_isolation(suite, work, source, only=()):
         explained = False
         for at, expected in enumerate(heap):
             actual = cass[at] if at < len(cass) else missing
-            if explained and (actual is missing or "TIMEOUT" in actual.lines):
+            if explained and not setup_refused and (actual is missing or "TIMEOUT" in actual.lines):
                 rule = "follows: the tester gave up on the spec"
             else:
                 rule = isolation_rules.judge(name, setup_refused, expected, actual)

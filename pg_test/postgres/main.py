@@ -8,7 +8,8 @@ import judge
 import server
 import suites
 
-SUITES = {suite.name: suite for suite in (suites.Regress, suites.RegressWithHeaps, suites.Isolation)}
+SUITES = {suite.name: suite
+          for suite in (suites.Regress, suites.RegressWithHeaps, suites.Isolation, suites.IsolationWithHeaps)}
 
 
 def arguments():
@@ -45,7 +46,7 @@ def main():
     failures = 0
     for suite in SUITES:
         if options.what in ("all", "compare", suite):
-            judged = judge.judge_isolation if suite == "isolation" else judge.judge_regress
+            judged = judge.judge_isolation if suite.startswith("isolation") else judge.judge_regress
             report = judged(suite, options.work, options.source, options.names)
             report.print()
             report.write(options.work / "report")

@@ -29,6 +29,8 @@ ORDER_OF_A_CURSOR = "order of rows, met by a cursor"
 SHARED_FILES = tuple(f"{name}:" for name in suites.SHARED_FILES)
 # Names of fewer letters are not taken for the same object in another file.
 SHORTEST_LASTING_NAME = 5
+# A statement that changes nothing, so that nothing differs after its refusal.
+READS = re.compile(r"\s*(?:select|explain|table|values|fetch|declare)\b", re.IGNORECASE)
 UNPLACED = re.compile(r"has no primary key yet, so its rows are kept unplaced")
 ABORTED = re.compile(r"current transaction is aborted|savepoint .* does not exist|there is no transaction in progress")
 SYSTEM_COLUMNS = re.compile(r"\b(ctid|xmin|xmax|cmin|cmax|currtid2?|tid)\b", re.IGNORECASE)
@@ -83,7 +85,7 @@ def _remember(statement, heap, cass, state, verdict):
     lasting |= not cass.errors and identifiers.carries_rows(code) and bool(state.differing_among(words))
     lasting |= state.cursors_differ and bool(re.search(r"where\s+current\s+of", code, re.IGNORECASE))
     changed = identifiers.changed(code)
-    if verdict and verdict.startswith("refused"):
+    if verdict and verdict.startswith("refused") and not READS.match(code):
         # The table refused can stand behind a view or a function.
         quoted = [name for message in cass.messages for name in re.findall(r'"([^"]+)"', message.text)]
         changed |= {identifiers.plain(name) for name in quoted}

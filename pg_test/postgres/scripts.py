@@ -1,10 +1,11 @@
-"""The regression suite's scripts as both runs get them.
+"""The suites' scripts as both runs get them.
 
 A COPY FROM STDIN that is to fail has no data in the suite's scripts. psql of the later minor releases takes all that
 follows for its data, so an end of data is put there.
 
-Tables that have to be heaps are, if that is asked for: where cass refuses a table (a partition, the target of a foreign key), all that follows in the file would differ, and say
-nothing. So those tables are made with access method heap, by settings around the statement that makes them.
+Tables that have to be heaps are, if that is asked for: where cass refuses a table (a partition, the target of a foreign
+key), all that follows in the file would differ, and say nothing. So those tables are made with access method heap, by
+settings around the statement that makes them.
 """
 
 import re
@@ -32,6 +33,9 @@ MAKES_TABLE = re.compile(
     r"\s*create\s+(?:(?:global\s+|local\s+)?(?:temp|temporary)\s+|unlogged\s+)?(table|materialized\s+view)\s+(?:if\s+not\s+exists\s+)?"
     + NAME, re.IGNORECASE)
 ALWAYS_HEAP = re.compile(r"\bpartition\s+of\b|\binherits\s*\(|^\s*create\s+(?:unlogged|materialized)\b", re.IGNORECASE)
+INCLUDED = re.compile(r"\binclude\s*\([^)]*\)", re.IGNORECASE)
+END_OF_SETUP = re.compile(r"^([^{}\n]*\bcreate\b[^{}\n]*;)[ \t]*\}", re.IGNORECASE | re.MULTILINE)
+BEGIN_OF_SETUP = re.compile(r"^(\s*setup\s*\{)", re.MULTILINE)
 DOLLAR_QUOTE = re.compile(r"\$\w*\$")
 
 FROM_STDIN = re.compile(r"^\s*copy\b[^;]*\bfrom\s+stdin\b[^;]*;", re.IGNORECASE)
@@ -91,6 +95,18 @@ def with_heaps(script, uses, used_elsewhere):
         written.append(lines[at])
         at += 1
     return "\n".join(written)
+
+
+def specification_with_heaps(text):
+    """A specification of the isolation suite, with heaps where cass refuses a table.
+
+    An error in the set-up would end the whole file, so columns that a primary key includes are left out as well.
+    """
+    text = INCLUDED.sub("", text)
+    # Statements get lines of their own, as `with_heaps` looks for them.
+    text = BEGIN_OF_SETUP.sub(r"\1\n", text)
+    text = END_OF_SETUP.sub(r"\1\n}", text)
+    return with_heaps(text, refused_uses(text), ())
 
 
 def _end_of_statement(lines, start):

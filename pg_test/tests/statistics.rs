@@ -16,4 +16,8 @@ fn a_read_of_the_whole_table_and_its_rows_are_counted() {
     session.run("SELECT pg_stat_force_next_flush()");
     let counted = "SELECT seq_scan, seq_tup_read FROM pg_stat_user_tables WHERE relname = 't'";
     assert_eq!(session.rows(counted), ["2|10"]);
+    // Rows without a key are read by PostgreSQL's own node.
+    session.run("CREATE TABLE u (v int) USING cass; INSERT INTO u VALUES (1), (2); SELECT * FROM u");
+    session.run("SELECT pg_stat_force_next_flush()");
+    assert_eq!(session.rows(&counted.replace("'t'", "'u'")), ["1|2"]);
 }

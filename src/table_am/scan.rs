@@ -1,6 +1,7 @@
 //! Sequential scans: the whole table in token order.
 
 use crate::error::Report;
+use crate::pg::statistics;
 use crate::read::{MergedScan, ScanSpec};
 use cass_storage::merge::Direction;
 use pgrx::pg_sys;
@@ -19,6 +20,8 @@ pub struct Scan {
     pub own_snapshot: bool,
     /// Whether the scan has ended in a parallel worker that does not take part.
     pub done: bool,
+    /// Whether this process has won the reading of a parallel scan; won anew after each rescan.
+    takes_part: bool,
     /// Rows passed over between two rows of a sample.
     pub stride: u64,
 }
@@ -45,6 +48,9 @@ pub unsafe extern "C-unwind" fn begin(
         (*scan).base.rs_nkeys = 0;
         (*scan).base.rs_flags = flags;
         (*scan).base.rs_parallel = parallel;
+        if flags & pg_sys::ScanOptions::SO_TYPE_SEQSCAN != 0 {
+            statistics::count_full_scan(rel);
+        }
         (*scan).own_snapshot = snapshot.is_null() || (*snapshot).snapshot_type != pg_sys::SnapshotType::SNAPSHOT_MVCC;
         (*scan).snapshot =
             if (*scan).own_snapshot { pg_sys::RegisterSnapshot(pg_sys::GetLatestSnapshot()) } else { snapshot };
@@ -86,6 +92,10 @@ pub unsafe extern "C-unwind" fn rescan(
     unsafe {
         let scan = scan.cast::<Scan>();
         (*scan).done = false;
+        (*scan).takes_part = false;
+        if (*scan).base.rs_flags & pg_sys::ScanOptions::SO_TYPE_SEQSCAN != 0 {
+            statistics::count_full_scan((*scan).base.rs_rd);
+        }
         if let Some(merged) = (*scan).merged.as_mut().and_then(Option::as_mut) {
             merged.rewind();
         }
@@ -136,7 +146,11 @@ pub unsafe extern "C-unwind" fn next_slot(
         if wanted != merged.direction() {
             merged.turn(wanted);
         }
-        merged.next(slot)
+        let found = merged.next(slot);
+        if found && (*scan).base.rs_flags & pg_sys::ScanOptions::SO_TYPE_SEQSCAN != 0 {
+            statistics::count_scanned_row((*scan).base.rs_rd);
+        }
+        found
     }
 }
 
@@ -167,12 +181,13 @@ pub unsafe extern "C-unwind" fn parallel_reinitialize(rel: pg_sys::Relation, par
 unsafe fn take_part(scan: *mut Scan) -> bool {
     // SAFETY: the shared structure lives as long as the scan; its counter is atomic.
     unsafe {
-        if (*scan).base.rs_parallel.is_null() || !(*scan).merged.is_null() {
+        if (*scan).base.rs_parallel.is_null() || (*scan).takes_part {
             return true;
         }
         let shared = (*scan).base.rs_parallel.cast::<pg_sys::ParallelBlockTableScanDescData>();
         let counter = (&raw mut (*shared).phs_nallocated.value).cast::<std::sync::atomic::AtomicU64>();
-        (*counter).fetch_add(1, std::sync::atomic::Ordering::AcqRel) == 0
+        (*scan).takes_part = (*counter).fetch_add(1, std::sync::atomic::Ordering::AcqRel) == 0;
+        (*scan).takes_part
     }
 }
 
