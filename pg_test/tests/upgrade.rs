@@ -4,7 +4,7 @@ use cass_server_tests::{Cluster, Session, Shutdown};
 
 const SETTINGS: &[(&str, &str)] = &[("cass.enforcement", "off"), ("max_prepared_transactions", "2")];
 const PREPARE: &str = "CALL cass_prepare_upgrade()";
-const TABLES: [&str; 5] = ["readings", "members", "\"Odd Name\"", "own_types", "unplaced"];
+const TABLES: [&str; 6] = ["readings", "members", "\"Odd Name\"", "own_types", "unplaced", "app.events"];
 
 /// Tables with rows in segments and in deltas, overwritten and deleted ones too.
 fn create(session: &mut Session) {
@@ -19,6 +19,11 @@ fn create(session: &mut Session) {
            CREATE TABLE "Odd Name" ("a ""b" int, "C" numeric(6,2), CONSTRAINT "its key" PRIMARY KEY ("C", "a ""b")) USING cass;
            CREATE TABLE own_types (i tinyint, at timeuuid, n varint, PRIMARY KEY (i, n)) USING cass;
            CREATE TABLE unplaced (n int) USING cass;
+           CREATE SCHEMA app;
+           CREATE TABLE app.events (id int PRIMARY KEY, code text UNIQUE, kind text, EXCLUDE (kind WITH =) WHERE (id = 1)) USING cass;
+           CREATE INDEX ON app.events (lower(kind)) INCLUDE (code);
+           CREATE VIEW app.kinds AS SELECT id, kind, count(*) FROM app.events GROUP BY id;
+           INSERT INTO app.events SELECT n, 'c' || n, 'k' || n FROM generate_series(1, 9) n;
            INSERT INTO readings SELECT 's' || s, 1, '2026-09-01'::date + d, timestamptz '2026-09-01' + m * interval '7 minutes', s + d + m / 10.0, 'st' || m % 5
              FROM generate_series(1, 5) s, generate_series(0, 2) d, generate_series(1, 30) m;
            INSERT INTO members (name, big) SELECT 'n' || n, (SELECT string_agg(md5((n * i)::text), '') FROM generate_series(1, 300) i)
@@ -206,6 +211,62 @@ fn a_delta_made_by_one_first_write_is_read_and_stops_the_next_upgrade() {
     new.stop(Shutdown::Fast);
     let printed = Cluster::empty(SETTINGS).try_upgrade_from(&new, &["--check"]).expect_err("a row would be lost");
     assert!(printed.contains("may hold rows: public.t.\n"), "{printed}");
+}
+
+/// A delta's indexes take the predicate locks of readers, and the deltas are not there yet.
+#[test]
+fn write_skew_is_caught_in_tables_that_have_no_delta_yet() {
+    let mut old = Cluster::with_settings(SETTINGS);
+    let mut session = old.connect();
+    for table in ["both_read", "first_written", "delta_made"] {
+        session.run(&format!(
+            "CREATE TABLE {table} (doctor int PRIMARY KEY, on_call boolean) USING cass;
+             INSERT INTO {table} VALUES (1, true), (2, true)"
+        ));
+    }
+    session.run(PREPARE);
+    old.stop(Shutdown::Fast);
+    let mut new = Cluster::empty(SETTINGS);
+    new.upgrade_from(&old, &[]);
+    new.start();
+    let count = |table: &str| format!("SELECT count(*) FROM {table} WHERE on_call");
+    let leave = |table: &str, doctor: u32| format!("UPDATE {table} SET on_call = false WHERE doctor = {doctor}");
+    let begin = |table: &str, read: &str| {
+        let mut session = new.connect();
+        // A snapshot is taken in any case.
+        session.run("BEGIN ISOLATION LEVEL SERIALIZABLE; SELECT FROM pg_class LIMIT 1");
+        session.run(read);
+        (session, table.to_owned())
+    };
+    let assert_refused = |(mut session, table): (Session, String)| {
+        let result = session.try_rows(&leave(&table, 2)).and_then(|_| session.try_rows("COMMIT"));
+        let code = result.as_ref().err().and_then(|error| error.code()).map(|code| code.code());
+        assert_eq!(code, Some("40001"), "{table}: {result:?}");
+    };
+
+    let (mut first, table) = begin("both_read", &count("both_read"));
+    let second = begin(&table, &count(&table));
+    first.run(&leave(&table, 1));
+    first.run("COMMIT");
+    assert_refused(second);
+
+    let (mut first, table) = begin("first_written", &count("first_written"));
+    let (second, _) = begin(&table, "SELECT");
+    first.run(&leave(&table, 1));
+    // Nothing in the catalogs shows the first one's delta before it commits.
+    let second = second.in_background(&count(&table));
+    second.wait_until_blocked(&mut new.connect());
+    first.run("COMMIT");
+    let (second, counted) = second.finish();
+    assert_eq!(counted, ["2"]);
+    assert_refused((second, table));
+
+    let (mut first, table) = begin("delta_made", &count("delta_made"));
+    let second = begin(&table, &count(&table));
+    new.connect().run(&format!("INSERT INTO {table} VALUES (3, true)"));
+    first.run(&leave(&table, 1));
+    first.run("COMMIT");
+    assert_refused(second);
 }
 
 #[test]

@@ -43,6 +43,14 @@ mod bare {
             slot: *mut pg_sys::TupleTableSlot,
             command: pg_sys::CmdType::Type,
         );
+
+        pub fn PredicateLockRelation(relation: pg_sys::Relation, snapshot: pg_sys::Snapshot);
+
+        pub fn CheckForSerializableConflictIn(
+            relation: pg_sys::Relation,
+            tid: pg_sys::ItemPointer,
+            block: pg_sys::BlockNumber,
+        );
     }
 }
 
@@ -123,6 +131,29 @@ pub unsafe fn compute_stored_generated(
     let command = pg_sys::CmdType::CMD_INSERT;
     // SAFETY: promised by the caller.
     unsafe { pg_guard_ffi_boundary(|| bare::ExecComputeStoredGenerated(target, estate, slot, command)) }
+}
+
+/// Locks a whole relation for a SERIALIZABLE read (`src/backend/storage/lmgr/predicate.c`).
+///
+/// # Safety
+/// `relation` is open; `snapshot` is valid.
+pub unsafe fn predicate_lock_relation(relation: pg_sys::Relation, snapshot: pg_sys::Snapshot) {
+    // SAFETY: promised by the caller.
+    unsafe { pg_guard_ffi_boundary(|| bare::PredicateLockRelation(relation, snapshot)) }
+}
+
+/// Notes a write of this SERIALIZABLE transaction as in conflict with the reads that locked the whole relation
+/// (`src/backend/storage/lmgr/predicate.c`).
+///
+/// # Errors
+/// 40001 where no order of the transactions is left.
+///
+/// # Safety
+/// `relation` is open.
+pub unsafe fn check_for_serializable_conflict(relation: pg_sys::Relation) {
+    let (no_row, no_page) = (std::ptr::null_mut(), pg_sys::InvalidBlockNumber);
+    // SAFETY: promised by the caller.
+    unsafe { pg_guard_ffi_boundary(|| bare::CheckForSerializableConflictIn(relation, no_row, no_page)) }
 }
 
 /// Sets a page's LSN (`PageSetLSN` of `bufpage.h`).

@@ -1,7 +1,7 @@
 //! What every read and write needs to know of a table.
 
 use crate::catalog::{self, EncodedKey, Table, TableKey};
-use crate::delta::{lost, Delta, ForReading};
+use crate::delta::{lost, predicate, Delta, ForReading};
 use crate::error::Report;
 use crate::segment::{metapage, visibility_map};
 use cass_storage::StorageError;
@@ -70,7 +70,11 @@ impl TableState {
             super::loading::check(self.rel);
             return None;
         }
-        self.open_delta()
+        let delta = self.open_delta();
+        if delta.is_none() && predicate::lock_for_reading(self.rel, snapshot) {
+            return self.open_delta();
+        }
+        delta
     }
 
     /// Opens the delta for reading; `None` where it holds no rows.

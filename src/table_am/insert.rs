@@ -3,7 +3,7 @@
 use super::{bulk, rewrite, row_ids, version};
 use crate::catalog::InsertMode;
 use crate::delta::write::{self, LockRequest, NewVersion, Newest, Refused};
-use crate::delta::Delta;
+use crate::delta::{predicate, Delta};
 use crate::error::Report;
 use crate::pg::scratch::in_scratch;
 use crate::pg::tid;
@@ -21,6 +21,7 @@ use std::rc::Rc;
 pub fn open_delta_for_writing(state: &TableState) -> Delta {
     crate::read::loading::check(state.rel);
     let delta = Delta::open_or_create(state.rel, state.storage_id);
+    predicate::check_for_writing(state.rel);
     visibility_map::delta_changed(state.rel, !delta.is_younger_than(state.rel));
     delta
 }

@@ -11,7 +11,7 @@ use std::rc::Rc;
 
 use pgrx::pg_sys::{self, Datum};
 
-use super::{cache, metapage, visibility_map};
+use super::{cache, metapage, relation, visibility_map};
 use crate::error::Report;
 
 mod change;
@@ -176,9 +176,20 @@ fn self_snapshot() -> pg_sys::SnapshotData {
 /// precedence.
 pub fn visible(rel: pg_sys::Relation, snapshot: pg_sys::Snapshot) -> Rc<[SegmentEntry]> {
     visibility_map::segments(rel, snapshot).unwrap_or_else(|| {
+        if is_being_restored(rel) {
+            return Rc::from([]);
+        }
         let listed = listed(metapage::identity(rel).storage_id, snapshot);
         listed.into_iter().map(|listed| listed.entry).collect()
     })
+}
+
+/// Whether pg_upgrade has made a table in the new cluster, and not put its files there yet. It adds keys and indexes in the order
+/// of schemas, so that the list may have no index, or not be there, when they are built over the empty table.
+fn is_being_restored(rel: pg_sys::Relation) -> bool {
+    // SAFETY: reads a variable of this process.
+    let upgraded = unsafe { pg_sys::IsBinaryUpgrade };
+    upgraded && relation::main_fork_blocks(rel) <= metapage::BLOCKS
 }
 
 /// As [`visible`], from the list itself, with what maintenance needs to know of its rows.

@@ -20,6 +20,9 @@ use content::{CONTENT_END, PAGE_SIZE};
 
 const BLOCK: pg_sys::BlockNumber = 0;
 
+/// Number of blocks of a main fork in which there has never been a run.
+pub const BLOCKS: u32 = 1;
+
 /// A new page with PostgreSQL's header and this content.
 fn new_page(metapage: &Metapage) -> Box<[u8; PAGE_SIZE]> {
     let mut page = Box::new([0_u8; PAGE_SIZE]);
