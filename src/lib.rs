@@ -37,6 +37,7 @@ pub extern "C-unwind" fn _PG_init() {
     scan::init();
     ddl::init();
     statement::init();
+    maintenance::delta_space::init();
 }
 
 /// pgrx adds a Rust backtrace to an error's DETAIL where RUST_BACKTRACE is set for the server. Users are shown none, unless

@@ -8,6 +8,7 @@ use pgrx::prelude::*;
 use super::frame::{self, Statement};
 use super::{alter_table, create_table, nodes, publication};
 use crate::catalog::{self, identifier::owned};
+use crate::maintenance::delta_space;
 use crate::pg::externs::unguarded;
 
 static mut PREVIOUS: pg_sys::ProcessUtility_hook_type = None;
@@ -63,6 +64,8 @@ pub(super) enum Remainder {
     FinishFrame,
     /// To run it, and to say that the COPY noted has ended.
     RunCopy,
+    /// To run it, and then the second step of VACUUM.
+    RunVacuum,
 }
 
 /// The hook. The statement itself is run without pgrx's guard, since an error that passes through that loses its
@@ -98,6 +101,7 @@ unsafe extern "C-unwind" fn process_utility(
             Remainder::Run => {}
             Remainder::RunFrame | Remainder::FinishFrame => finish(),
             Remainder::RunCopy => end_copy(),
+            Remainder::RunVacuum => end_vacuum(),
         }
     }
 }
@@ -122,6 +126,7 @@ unsafe extern "C-unwind" fn begin(call: &mut Call) -> Remainder {
             dispatch(call, tag)
         }
         NodeTag::T_CopyStmt => begin_copy(call),
+        NodeTag::T_VacuumStmt => begin_vacuum(call),
         _ => Remainder::Run,
     }
 }
@@ -148,6 +153,23 @@ fn begin_copy(call: &Call) -> Remainder {
 #[pg_guard]
 unsafe extern "C-unwind" fn end_copy() {
     crate::statement::copied();
+}
+
+/// Notes that VACUUM begins. It runs at the top level only, and fails elsewhere.
+fn begin_vacuum(call: &Call) -> Remainder {
+    // SAFETY: the caller has seen that the statement is a VacuumStmt, which ANALYZE is too.
+    let is_vacuum = unsafe { (*(*call.statement).utilityStmt.cast::<pg_sys::VacuumStmt>()).is_vacuumcmd };
+    if !is_vacuum || call.context != pg_sys::ProcessUtilityContext::PROCESS_UTILITY_TOPLEVEL {
+        return Remainder::Run;
+    }
+    delta_space::begin_command();
+    Remainder::RunVacuum
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn end_vacuum() {
+    // SAFETY: VACUUM has come to its end, so it ran outside a transaction block and has begun a new transaction.
+    unsafe { delta_space::end_command() }
 }
 
 fn dispatch(call: &mut Call, tag: NodeTag) -> Remainder {

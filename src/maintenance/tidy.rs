@@ -103,9 +103,8 @@ fn find_other_lives(
 }
 
 /// Clears the metapage's flag if the delta holds nothing. Writers are kept out meanwhile, if none is at work: one sets the flag
-/// once it has its lock, before it writes. What a flush of this transaction deletes is not gone until it commits, so that
-/// the flag is cleared by the VACUUM after the one that flushed.
-fn note_if_empty(state: &TableState, delta: &Delta) {
+/// once it has its lock, before it writes. What a flush of this transaction deletes is not gone until it commits.
+pub(super) fn note_if_empty(state: &TableState, delta: &Delta) {
     if !metapage::read(state.rel).delta_dirty {
         return;
     }

@@ -1,13 +1,14 @@
 //! VACUUM of a cass table: the compaction scheduler, run by autovacuum too.
 //!
 //! One transaction: what nobody can see any more is given back first (list rows with their runs, delta rows), then the delta is
-//! flushed, then segments are merged, then dead index entries go.
+//! flushed, then segments are merged, then dead index entries go. A VACUUM command gives the space of what was flushed back in a
+//! second transaction (`delta_space`); what autovacuum flushes, it gives back when it next vacuums the delta.
 
 use std::time::{Duration, Instant};
 
 use pgrx::pg_sys;
 
-use super::{flush, heap, in_vacuum, index_entries, merge, tidy, Flushed, Merged};
+use super::{delta_space, flush, heap, in_vacuum, index_entries, merge, tidy, Flushed, Merged};
 use crate::error::Report;
 use crate::read::segments::with_latest_snapshot;
 use crate::read::TableState;
@@ -46,6 +47,8 @@ pub unsafe fn vacuum(rel: pg_sys::Relation, params: *mut pg_sys::VacuumParams, s
         // The ids of what was merged away are still in runs that snapshots may read: the next VACUUM removes their entries.
         let dead_next_time = if merged.inputs > 0 || list::has_dead(state.storage_id) { dead.max(1) } else { 0 };
         update_statistics(&state, dead_next_time);
+        delta_space::shrink_indexes(&state);
+        delta_space::note(relation::oid(rel), Some(params));
         pg_sys::PopActiveSnapshot();
         pg_sys::pgstat_progress_end_command();
         report(rel, &params, start.elapsed(), &Work { flushed, merged, index_entries });

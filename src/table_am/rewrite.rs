@@ -2,11 +2,11 @@
 
 use super::bulk;
 use crate::error::Report;
-use crate::maintenance::BulkLoad;
+use crate::maintenance::{delta_space, BulkLoad};
 use crate::read::segments::with_latest_snapshot;
 use crate::read::state::name;
 use crate::read::{MergedScan, ScanSpec, TableState};
-use crate::segment::metapage;
+use crate::segment::{metapage, relation};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
@@ -43,6 +43,7 @@ pub unsafe extern "C-unwind" fn copy_for_cluster(
         unsafe { bulk::push(&state, &mut load, slot, 0) };
     });
     let copied = load.finish(new);
+    delta_space::note(relation::oid(old), None);
     // The cutoffs stay as PostgreSQL has them: they become those of the table, which holds no transaction ids, and of its TOAST
     // table, whose rows are all new.
     // SAFETY: PostgreSQL hands over room for its answers.
