@@ -18,6 +18,7 @@ mod settings;
 mod statement;
 mod table_am;
 mod types;
+mod upgrade;
 
 #[cfg(any(test, feature = "pg_test"))]
 #[path = "../pg_test/unit/mod.rs"]
@@ -37,7 +38,7 @@ pub extern "C-unwind" fn _PG_init() {
     scan::init();
     ddl::init();
     statement::init();
-    maintenance::delta_space::init();
+    upgrade::init();
 }
 
 /// pgrx adds a Rust backtrace to an error's DETAIL where RUST_BACKTRACE is set for the server. Users are shown none, unless

@@ -43,7 +43,7 @@ pub enum Shutdown {
     Immediate,
 }
 
-/// A cluster, with the extension created in database `postgres`. Stopped and removed when dropped.
+/// A cluster, with the extension created in database `postgres` unless it is empty. Stopped and removed when dropped.
 pub struct Cluster {
     folder: TempDir,
     postmaster: Option<Child>,
@@ -63,12 +63,18 @@ impl Cluster {
 
     /// A running cluster with settings of the test's own besides.
     pub fn with_settings(settings: &[(&str, &str)]) -> Self {
-        let mut cluster = Cluster { folder: new_folder(), postmaster: None };
+        let mut cluster = Cluster::empty(settings);
+        cluster.start();
+        cluster.connect().run("CREATE EXTENSION cass");
+        cluster
+    }
+
+    /// A cluster with settings of the test's own, as initdb makes it: stopped, and without the extension.
+    pub fn empty(settings: &[(&str, &str)]) -> Self {
+        let cluster = Cluster { folder: new_folder(), postmaster: None };
         output_of(Command::new("cp").arg("-a").arg(initial_data()).arg(cluster.data()));
         cluster.configure(SETTINGS);
         cluster.configure(settings);
-        cluster.start();
-        cluster.connect().run("CREATE EXTENSION cass");
         cluster
     }
 

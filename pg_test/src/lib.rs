@@ -9,6 +9,7 @@ mod inspect;
 mod process;
 mod random;
 mod session;
+mod upgrade;
 
 pub use cluster::{Cluster, Shutdown};
 pub use compare::assert_same_rows;

@@ -46,6 +46,9 @@ fn a_large_load_wins_over_keys_that_wait_in_the_delta() {
     assert_eq!(session.rows("SELECT n, length(v) FROM t WHERE k = 1"), ["0|3"], "the last row of a key wins");
     assert_eq!(session.rows("SELECT left(v, 3) FROM t WHERE k IN (7, 990, 2990)"), ["new"; 3]);
     assert_eq!(older.rows(SUMMARY), before, "a snapshot older than the load");
+    session.run("VACUUM t");
+    session.run("VACUUM t");
+    assert_eq!(older.rows(SUMMARY), before, "the visibility map tells of the load, but not to an older snapshot");
     for write in ["INSERT INTO t VALUES (20, 'late', 0)", "UPDATE t SET n = 1 WHERE k = 7"] {
         older.run("SAVEPOINT s");
         assert!(older.error(write).starts_with("40001"), "{write}");

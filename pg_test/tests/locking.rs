@@ -80,6 +80,35 @@ fn a_key_share_lock_waits_for_a_delete_and_not_for_an_update() {
 }
 
 #[test]
+fn a_key_share_lock_waits_for_a_delete_that_follows_an_update_of_the_same_transaction() {
+    in_each_place(|cluster, observer| {
+        for conflict in ["DELETE FROM t WHERE k = 1", "UPDATE t SET k = 100 WHERE k = 1"] {
+            let mut writer = cluster.connect();
+            writer.run(&format!("BEGIN; UPDATE t SET n = 0 WHERE k = 1; {conflict}"));
+            let lock = cluster.connect().in_background("SELECT n FROM t WHERE k = 1 FOR KEY SHARE");
+            lock.wait_until_blocked(observer);
+            writer.run("ROLLBACK");
+            assert_eq!(lock.finish().1, ["10"]);
+        }
+    });
+}
+
+#[test]
+fn a_key_share_lock_that_passed_an_update_outlasts_the_commit_of_the_update() {
+    in_each_place(|cluster, observer| {
+        let (mut updater, mut child) = (cluster.connect(), cluster.connect());
+        updater.run("BEGIN; UPDATE t SET n = 11 WHERE k = 1; UPDATE t SET n = 12 WHERE k = 1");
+        child.run("BEGIN; SELECT FROM t WHERE k = 1 FOR KEY SHARE");
+        updater.run("COMMIT");
+        let delete = updater.in_background("DELETE FROM t WHERE k = 1");
+        delete.wait_until_blocked(observer);
+        child.run("COMMIT");
+        delete.finish();
+        assert_eq!(observer.rows("SELECT k FROM t ORDER BY k"), ["2", "3", "4", "5"]);
+    });
+}
+
+#[test]
 fn sharers_of_a_row_do_not_wait_for_one_another() {
     in_each_place(|cluster, observer| {
         let (mut first, mut second) = (cluster.connect(), cluster.connect());

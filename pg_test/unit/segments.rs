@@ -118,7 +118,7 @@ mod tests {
             assert_eq!(metapage::next_run(rel), (1, 1));
             assert_eq!(metapage::next_run(rel), (2, 2));
             metapage::set_layout(rel, 77);
-            metapage::set_delta_dirty(rel, true);
+            crate::segment::visibility_map::delta_changed(rel, true);
             let metapage = metapage::read(rel);
             assert_eq!((metapage.next_row_id, metapage.layout, metapage.delta_dirty), (12, 77, true));
             assert_eq!(metapage::identity(rel).layout, 77);
@@ -156,7 +156,7 @@ mod tests {
             let first = publish(rel, 150);
             let second = publish(rel, 3);
             assert_eq!((first.first_block, second.first_block), (1, 151));
-            assert_eq!(list::visible(first.storage_id, snapshot()), vec![second.clone(), first.clone()]);
+            assert_eq!(*list::visible(rel, snapshot()), [second.clone(), first.clone()]);
             assert_eq!(relation::main_fork_blocks(rel), 154);
             assert_eq!(content(rel, &first, 149), ("page 149 of run 1".into(), true));
             assert_eq!(content(rel, &second, 0), ("page 0 of run 2".into(), true));
@@ -168,8 +168,8 @@ mod tests {
         with_table("", |rel| {
             let before = snapshot();
             let entry = publish(rel, 1);
-            assert_eq!(list::visible(entry.storage_id, before), vec![]);
-            assert_eq!(list::visible(entry.storage_id + 1, snapshot()), vec![]);
+            assert_eq!(*list::visible(rel, before), []);
+            assert_eq!(*list::visible(rel, snapshot()), [entry]);
         });
     }
 
@@ -177,13 +177,11 @@ mod tests {
     fn runs_of_removed_rows_are_not_reused_while_the_rows_exist() {
         with_table("", |rel| {
             let first = publish(rel, 5);
-            let list = list::List::open(pg_sys::RowExclusiveLock);
             let listed = list::listed(first.storage_id, snapshot());
-            list.remove(listed[0].tid);
-            list.close(pg_sys::RowExclusiveLock);
+            list::List::change(rel, |list| list.remove(listed[0].tid));
             // SAFETY: the test runs in a transaction of its own.
             unsafe { pg_sys::CommandCounterIncrement() };
-            assert_eq!(list::visible(first.storage_id, snapshot()), vec![]);
+            assert_eq!(*list::visible(rel, snapshot()), []);
             assert_eq!(publish(rel, 5).first_block, 6);
         });
     }
@@ -192,7 +190,6 @@ mod tests {
     fn a_run_may_lie_across_two_files_of_a_gigabyte() {
         with_table("", |rel| {
             let storage_id = metapage::identity(rel).storage_id;
-            let list = list::List::open(pg_sys::RowExclusiveLock);
             let (run_id, sequence) = metapage::next_run(rel);
             let entry = SegmentEntry {
                 storage_id,
@@ -207,8 +204,7 @@ mod tests {
                 min_key: vec![],
                 max_key: vec![],
             };
-            list.insert_reservation(relation::oid(rel), &entry);
-            list.close(pg_sys::RowExclusiveLock);
+            list::List::change(rel, |list| list.insert_reservation(relation::oid(rel), &entry));
             let entry = publish(rel, 30);
             assert_eq!(entry.first_block, 131_061);
             assert_eq!(relation::main_fork_blocks(rel), 131_091);
@@ -231,7 +227,7 @@ mod tests {
                 pg_sys::CurrentResourceOwner = owner;
             }
             let entry = publish(rel, 5);
-            assert_eq!(list::visible(entry.storage_id, snapshot()), vec![entry.clone()]);
+            assert_eq!(*list::visible(rel, snapshot()), *std::slice::from_ref(&entry));
             assert_eq!(entry.first_block, 6);
             let list = list::List::open(pg_sys::RowExclusiveLock);
             // SAFETY: all parameters are set; the list is an open heap.
@@ -293,7 +289,7 @@ mod tests {
             metapage::reset(rel);
             let new = metapage::identity(rel).storage_id;
             assert_ne!(new, old.storage_id);
-            assert_eq!(list::visible(new, snapshot()), vec![]);
+            assert_eq!(list::listed(new, snapshot()).len(), 0);
             assert_eq!(relation::main_fork_blocks(rel), 1);
             assert_eq!(metapage::reserve_row_ids(rel, 1), 42);
             let entry = publish(rel, 2);

@@ -12,6 +12,7 @@ use crate::catalog;
 use crate::catalog::access_method::{KEY_ACCESS_METHOD, TABLE_ACCESS_METHOD};
 use crate::catalog::identifier::{owned, quote};
 use crate::catalog::primary_key::{self, relation_name, PrimaryKey};
+use crate::delta::tablespace;
 use crate::error::{keeping_sqlstate, Report};
 
 /// ALTER TABLE, ALTER INDEX, ALTER TYPE of a composite type, and others of the same shape.
@@ -252,6 +253,7 @@ unsafe fn alter_cass_table(statement: *mut pg_sys::AlterTableStmt, table: Oid) -
         if commands.iter().any(unlogs) {
             create_table::refuse_unlogged(&relation_name(table));
         }
+        let moves = commands.iter().any(|command| (**command).subtype == AlterTableType::AT_SetTableSpace);
         let changes = take_options(&mut commands);
         let mut set = changes.set;
         for command in &commands {
@@ -273,6 +275,13 @@ unsafe fn alter_cass_table(statement: *mut pg_sys::AlterTableStmt, table: Oid) -
         frame::begin(Statement::AlterTable, Vec::new(), move |_| {
             if let Some(key) = key {
                 change_options(&primary_key::qualified_name(key.index), &set, &reset);
+            }
+            if moves {
+                // A rewrite has not copied the files, which would have taken the delta along.
+                let table = pgrx::PgRelation::with_lock(table, pg_sys::AccessExclusiveLock as pg_sys::LOCKMODE);
+                let own = (*table.rd_rel).reltablespace;
+                let default = pg_sys::MyDatabaseTableSpace;
+                tablespace::follow(table.as_ptr(), if own == Oid::INVALID { default } else { own });
             }
         });
         remainder

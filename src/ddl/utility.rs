@@ -8,7 +8,7 @@ use pgrx::prelude::*;
 use super::frame::{self, Statement};
 use super::{alter_table, create_table, nodes, publication};
 use crate::catalog::{self, identifier::owned};
-use crate::maintenance::delta_space;
+use crate::maintenance::reclaim;
 use crate::pg::externs::unguarded;
 
 static mut PREVIOUS: pg_sys::ProcessUtility_hook_type = None;
@@ -64,7 +64,7 @@ pub(super) enum Remainder {
     FinishFrame,
     /// To run it, and to say that the COPY noted has ended.
     RunCopy,
-    /// To run it, and then the second step of VACUUM.
+    /// To run it, and to give back what a VACUUM can give back once it has committed.
     RunVacuum,
 }
 
@@ -155,21 +155,21 @@ unsafe extern "C-unwind" fn end_copy() {
     crate::statement::copied();
 }
 
-/// Notes that VACUUM begins. It runs at the top level only, and fails elsewhere.
+/// VACUUM has a second step, if it may begin and end transactions; an ANALYZE has none.
 fn begin_vacuum(call: &Call) -> Remainder {
-    // SAFETY: the caller has seen that the statement is a VacuumStmt, which ANALYZE is too.
+    // SAFETY: the caller has seen that the statement is a VacuumStmt.
     let is_vacuum = unsafe { (*(*call.statement).utilityStmt.cast::<pg_sys::VacuumStmt>()).is_vacuumcmd };
     if !is_vacuum || call.context != pg_sys::ProcessUtilityContext::PROCESS_UTILITY_TOPLEVEL {
         return Remainder::Run;
     }
-    delta_space::begin_command();
+    reclaim::begin();
     Remainder::RunVacuum
 }
 
 #[pg_guard]
 unsafe extern "C-unwind" fn end_vacuum() {
-    // SAFETY: VACUUM has come to its end, so it ran outside a transaction block and has begun a new transaction.
-    unsafe { delta_space::end_command() }
+    // SAFETY: PostgreSQL runs VACUUM only outside a transaction block, and leaves it in a new transaction without a snapshot.
+    unsafe { reclaim::finish() }
 }
 
 fn dispatch(call: &mut Call, tag: NodeTag) -> Remainder {

@@ -1,8 +1,9 @@
 //! Opening a table's delta and forming its tuples.
 
-use super::create;
+use super::{create, lost};
 use crate::error::Report;
 use crate::pg::bytea;
+use crate::pg::snapshot::is_serializable;
 use cass_storage::row::RowKind;
 use pgrx::pg_sys;
 use std::ffi::c_int;
@@ -39,15 +40,13 @@ pub enum ForReading {
 impl Delta {
     /// Opens the delta of `table`, or `None` where the table has none yet.
     pub fn open(table: pg_sys::Relation, storage_id: u64, lock_mode: u32) -> Option<Delta> {
-        // SAFETY: `table` is open; a delta found by name stays as long as the table it depends on, which is locked.
-        unsafe {
-            let name = create::name_of((*table).rd_id);
-            let oid = pg_sys::get_relname_relid(name.as_ptr(), create::namespace_of(table));
-            (oid != pg_sys::InvalidOid).then(|| Self::open_oid(oid, storage_id, lock_mode as c_int))
-        }
+        find(table).map(|oid| Self::open_oid(oid, storage_id, lock_mode as c_int))
     }
 
     /// Opens the delta of `table` for writing and makes it where it is missing (after pg_upgrade).
+    ///
+    /// # Errors
+    /// XX001 where it is missing although it held rows.
     pub fn open_or_create(table: pg_sys::Relation, storage_id: u64) -> Delta {
         let mode = pg_sys::RowExclusiveLock;
         if let Some(delta) = Self::open(table, storage_id, mode) {
@@ -57,28 +56,33 @@ impl Delta {
         unsafe {
             let exclusive = pg_sys::ExclusiveLock as c_int;
             pg_sys::LockDatabaseObject(pg_sys::RelationRelationId, (*table).rd_id, 0, exclusive);
-            pg_sys::AcceptInvalidationMessages();
         }
         match Self::open(table, storage_id, mode) {
             Some(delta) => delta,
-            None => Self::open_oid(create::create(table), storage_id, mode as c_int),
+            None => {
+                lost::refuse_if_lost(table);
+                Self::open_oid(create::create(table), storage_id, mode as c_int)
+            }
         }
+    }
+
+    /// Whether a rollback would take the delta away and leave `table`: this transaction has made it by a first write.
+    pub fn is_younger_than(&self, table: pg_sys::Relation) -> bool {
+        // SAFETY: both relations are open; 0 is no subtransaction.
+        unsafe { (*self.heap).rd_createSubid != 0 && (*table).rd_createSubid == 0 }
     }
 
     /// Opens the delta of `table` for a read, if it can hold rows. What a snapshot sees has been written before the snapshot was
     /// taken, so a heap without blocks has none; but a SERIALIZABLE read leaves its locks in the index all the same.
     pub fn open_for_reading(table: pg_sys::Relation, storage_id: u64) -> ForReading {
         let mode = pg_sys::AccessShareLock as c_int;
-        // SAFETY: as in `open`; the heap is closed here unless the delta keeps it.
+        let Some(oid) = find(table) else {
+            return ForReading::Missing;
+        };
+        // SAFETY: `oid` names a delta; its heap is closed here unless the delta keeps it.
         unsafe {
-            let name = create::name_of((*table).rd_id);
-            let oid = pg_sys::get_relname_relid(name.as_ptr(), create::namespace_of(table));
-            if oid == pg_sys::InvalidOid {
-                return ForReading::Missing;
-            }
             let heap = pg_sys::table_open(oid, mode);
-            let serializable = pg_sys::XactIsoLevel == pg_sys::XACT_SERIALIZABLE as c_int;
-            if !serializable && crate::segment::relation::main_fork_blocks(heap) == 0 {
+            if !is_serializable() && crate::segment::relation::main_fork_blocks(heap) == 0 {
                 pg_sys::table_close(heap, pg_sys::NoLock as c_int);
                 return ForReading::Empty;
             }
@@ -118,11 +122,18 @@ impl Delta {
 
     /// Closes the relations and keeps the locks.
     pub fn close(self) {
-        // SAFETY: all three were opened by `open_oid` and are closed once, since `self` is consumed.
+        let heap = self.heap;
+        self.close_indexes();
+        // SAFETY: opened by `of_heap`'s callers and closed once, since `self` was consumed.
+        unsafe { pg_sys::table_close(heap, pg_sys::NoLock as c_int) }
+    }
+
+    /// Closes the indexes and keeps the locks; the heap stays open for the caller to close.
+    pub fn close_indexes(self) {
+        // SAFETY: both were opened by `of_heap` and are closed once, since `self` is consumed.
         unsafe {
             pg_sys::index_close(self.row_id_index, pg_sys::NoLock as c_int);
             pg_sys::index_close(self.key_index, pg_sys::NoLock as c_int);
-            pg_sys::table_close(self.heap, pg_sys::NoLock as c_int);
         }
     }
 
@@ -150,6 +161,21 @@ impl Delta {
                 .raise();
         }
         tuple
+    }
+}
+
+/// The delta of an open, locked table. One found by name stays as long as the table it depends on.
+fn find(table: pg_sys::Relation) -> Option<pg_sys::Oid> {
+    // SAFETY: `table` is open.
+    unsafe {
+        let (name, schema) = (create::name_of((*table).rd_id), create::namespace_of(table));
+        let mut oid = pg_sys::get_relname_relid(name.as_ptr(), schema);
+        if oid == pg_sys::InvalidOid {
+            // Somebody may have made it since this backend heard of the catalogs last.
+            pg_sys::AcceptInvalidationMessages();
+            oid = pg_sys::get_relname_relid(name.as_ptr(), schema);
+        }
+        (oid != pg_sys::InvalidOid).then_some(oid)
     }
 }
 

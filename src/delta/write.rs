@@ -147,6 +147,9 @@ fn lock(delta: &Delta, version: &Version, request: LockRequest, snapshot: pg_sys
     let mut tuple = pg_sys::HeapTupleData { t_self: version.tid, ..Default::default() };
     let mut buffer = pg_sys::InvalidBuffer as pg_sys::Buffer;
     let mut failure = pg_sys::TM_FailureData::default();
+    // The weakest lock passes an update in progress. It must then be held on the versions after that one too: another
+    // change of the same transaction may conflict with it, and it has to outlast the update's commit.
+    let follow_updates = request.mode == pg_sys::LockTupleMode::LockTupleKeyShare;
     // SAFETY: the TID was read from the heap under a lock on the table; heap_lock_tuple returns a pinned buffer, which
     // is released here once.
     unsafe {
@@ -156,7 +159,7 @@ fn lock(delta: &Delta, version: &Version, request: LockRequest, snapshot: pg_sys
             request.command,
             request.mode,
             policy,
-            false,
+            follow_updates,
             &mut buffer,
             &mut failure,
         );

@@ -46,8 +46,8 @@ fn cass_segments(
     let placed = state.key.is_some();
     let token = move |key: &[u8]| placed.then(|| get_token(key).ok()).flatten();
     let rows: Vec<_> = visible(&state)
-        .into_iter()
-        .map(move |segment| {
+        .iter()
+        .map(|segment| {
             (
                 segment.run_id as i64,
                 i64::from(segment.first_block),
@@ -93,12 +93,13 @@ fn cass_segment_rows(
     let rel = open(table.oid());
     let state = TableState::of(rel);
     let table = relation::name(rel);
-    let entry = visible(&state).into_iter().find(|entry| entry.run_id as i64 == segment).unwrap_or_else(|| {
+    let segments = visible(&state);
+    let entry = segments.iter().find(|entry| entry.run_id as i64 == segment).unwrap_or_else(|| {
         Report::new("22023", format!("table \"{table}\" has no segment {segment}"))
             .hint(format!("SELECT run_id FROM cass_segments('{table}') lists them."))
             .raise()
     });
-    let cursor = source::open_segment(rel, &entry)
+    let cursor = source::open_segment(rel, entry)
         .cursor(Bound::Unbounded, Bound::Unbounded, Direction::Forward)
         .unwrap_or_else(|error| source::raise(&table, &error));
     // The lock stays to the transaction's end, so the rows can be read one by one after the table is closed.
@@ -215,8 +216,8 @@ fn close(rel: pg_sys::Relation) {
 }
 
 /// The segments that the query's snapshot sees.
-fn visible(state: &TableState) -> Vec<SegmentEntry> {
+fn visible(state: &TableState) -> Rc<[SegmentEntry]> {
     // SAFETY: a query that calls a function has an active snapshot.
     let snapshot = unsafe { pg_sys::GetActiveSnapshot() };
-    list::visible(state.storage_id, snapshot)
+    list::visible(state.rel, snapshot)
 }

@@ -5,6 +5,8 @@
 //! takes precedence over its copy. The snapshot that the rows were copied under is held until they are deleted, so that no row can
 //! be pruned and its place be taken by another before.
 
+use std::rc::Rc;
+
 use cass_storage::merge::Cursor;
 use cass_storage::row::{RowKind, RowView};
 use cass_storage::StorageError;
@@ -42,7 +44,7 @@ pub fn flush(state: &TableState) -> Flushed {
             cursor.close();
             return Flushed::default();
         }
-        let older = list::visible(state.storage_id, snapshot);
+        let older = list::visible(state.rel, snapshot);
         let mut flush = Flush { older, horizon, moved: Vec::new(), left: 0 };
         let new = NewSegment { sequence: None, bulk: false, columns: stored::columns(state) };
         let segment = write_segment(state.rel, new, |writer| {
@@ -71,7 +73,7 @@ pub fn flush(state: &TableState) -> Flushed {
 
 struct Flush {
     /// Segments that a tombstone may have to hide rows of.
-    older: Vec<SegmentEntry>,
+    older: Rc<[SegmentEntry]>,
     horizon: pg_sys::TransactionId,
     /// Delta rows to be deleted.
     moved: Vec<pg_sys::ItemPointerData>,

@@ -159,11 +159,7 @@ fn merge_window(
         }
         Ok(())
     });
-    let list = List::open(pg_sys::RowExclusiveLock);
-    for input in inputs {
-        list.remove(input.tid);
-    }
-    list.close(pg_sys::RowExclusiveLock);
+    List::change(state.rel, |list| inputs.iter().for_each(|input| list.remove(input.tid)));
     toast::delete(toast_table, &moved_out.dropped());
     // SAFETY: further steps of this transaction are to see what was done.
     unsafe { pg_sys::CommandCounterIncrement() };

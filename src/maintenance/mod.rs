@@ -4,7 +4,7 @@
 //! - `in_vacuum`: makes what VACUUM writes count in other sessions' snapshots;
 //! - `heap`: vacuum of the heaps behind a table, the delta and the list of segments;
 //! - `tidy`: giving back what nobody can see any more;
-//! - `delta_space`: giving the space of an emptied delta back to the file system;
+//! - `reclaim`: what the VACUUM command gives back once the transaction of all this has ended;
 //! - `flush`: from the delta to a new segment;
 //! - `merge`: several segments into one, without what is deleted, expired or overwritten;
 //! - `index_entries`: entries of user indexes whose row is gone;
@@ -13,12 +13,12 @@
 //! - `stored`: how rows become rows of a segment.
 
 mod bulk_load;
-pub mod delta_space;
 mod flush;
 mod heap;
 mod in_vacuum;
 mod index_entries;
 mod merge;
+pub mod reclaim;
 mod stored;
 mod tidy;
 mod toast;

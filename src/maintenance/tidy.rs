@@ -8,8 +8,8 @@ use crate::delta::relation::column;
 use crate::delta::{Delta, DeltaCursor};
 use crate::read::segments::with_latest_snapshot;
 use crate::read::TableState;
-use crate::segment::list::List;
-use crate::segment::{metapage, relation};
+use crate::segment::list::{self, List};
+use crate::segment::{relation, visibility_map};
 
 /// `int8lt` and `int8gt` of pg_proc.dat.
 const INT8LT: u32 = 469;
@@ -33,6 +33,12 @@ pub fn list(state: &TableState, vacuum: impl FnOnce(pg_sys::Relation)) {
         list.remove_if_free(tid);
     }
     list.close(pg_sys::RowExclusiveLock);
+    note_segments(state);
+}
+
+/// Notes in the visibility map which segments newer snapshots see, unless somebody is changing it, this transaction included.
+pub fn note_segments(state: &TableState) {
+    list::note_in_map(state.rel, |work| with_latest_snapshot(work));
 }
 
 /// Whether there is a relation of this OID.
@@ -50,25 +56,25 @@ fn exists(table: pg_sys::Oid) -> bool {
     }
 }
 
-/// Vacuums the delta by `vacuum`, takes out rows of earlier lives of the table, and notes in the metapage that the delta is
-/// empty if it is.
-pub fn delta(state: &TableState, vacuum: impl FnOnce(pg_sys::Relation)) {
+/// Vacuums the delta by `vacuum`, takes out rows of earlier lives of the table, and notes that the delta is empty if it is. Whether it took out rows, whose space is yet to be given back.
+pub fn delta(state: &TableState, vacuum: impl FnOnce(pg_sys::Relation)) -> bool {
     let Some(delta) = Delta::open(state.rel, state.storage_id, pg_sys::RowExclusiveLock) else {
-        return;
+        return false;
     };
     vacuum(delta.heap);
-    let stale = with_latest_snapshot(|snapshot| {
+    let (stale, in_use) = with_latest_snapshot(|snapshot| {
         let mut stale = Vec::new();
         for (strategy, procedure) in [(pg_sys::BTLessStrategyNumber, INT8LT), (pg_sys::BTGreaterStrategyNumber, INT8GT)]
         {
             find_other_lives(&delta, snapshot, strategy, procedure, &mut stale);
         }
-        flush::delete_rows(&delta, stale)
+        (stale.len() as u64, flush::delete_rows(&delta, stale))
     });
-    if stale == 0 {
+    if in_use == 0 {
         note_if_empty(state, &delta);
     }
     delta.close();
+    stale > in_use
 }
 
 /// Finds rows whose storage id is not the table's, on one side of it.
@@ -102,10 +108,11 @@ fn find_other_lives(
     }
 }
 
-/// Clears the metapage's flag if the delta holds nothing. Writers are kept out meanwhile, if none is at work: one sets the flag
-/// once it has its lock, before it writes. What a flush of this transaction deletes is not gone until it commits.
-pub(super) fn note_if_empty(state: &TableState, delta: &Delta) {
-    if !metapage::read(state.rel).delta_dirty {
+/// Notes in metapage and visibility map that the delta holds nothing, if that is so. Writers are kept out meanwhile, if none is
+/// at work: one takes the note back once it has its lock, before it writes. What a flush of this transaction deletes is not gone until it commits, so that
+/// this is noted by the VACUUM after the one that flushed.
+fn note_if_empty(state: &TableState, delta: &Delta) {
+    if visibility_map::knows_delta_empty(state.rel) {
         return;
     }
     let lock = pg_sys::ShareLock as pg_sys::LOCKMODE;
@@ -114,15 +121,14 @@ pub(super) fn note_if_empty(state: &TableState, delta: &Delta) {
         if !pg_sys::ConditionalLockRelation(state.rel, lock) {
             return;
         }
-        let empty = with_latest_snapshot(|snapshot| {
+        with_latest_snapshot(|snapshot| {
             let cursor = DeltaCursor::open_all(delta, snapshot).unwrap_or_else(|error| state.raise(&error));
             let empty = cursor.key().is_none();
             cursor.close();
-            empty
+            if empty {
+                visibility_map::note_delta_empty(state.rel, (*snapshot).xmax);
+            }
         });
-        if empty {
-            metapage::set_delta_dirty(state.rel, false);
-        }
         pg_sys::UnlockRelation(state.rel, lock);
     }
 }

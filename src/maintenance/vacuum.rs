@@ -1,14 +1,13 @@
 //! VACUUM of a cass table: the compaction scheduler, run by autovacuum too.
 //!
 //! One transaction: what nobody can see any more is given back first (list rows with their runs, delta rows), then the delta is
-//! flushed, then segments are merged, then dead index entries go. A VACUUM command gives the space of what was flushed back in a
-//! second transaction (`delta_space`); what autovacuum flushes, it gives back when it next vacuums the delta.
+//! flushed, then segments are merged, then dead index entries go.
 
 use std::time::{Duration, Instant};
 
 use pgrx::pg_sys;
 
-use super::{delta_space, flush, heap, in_vacuum, index_entries, merge, tidy, Flushed, Merged};
+use super::{flush, heap, in_vacuum, index_entries, merge, reclaim, tidy, Flushed, Merged};
 use crate::error::Report;
 use crate::read::segments::with_latest_snapshot;
 use crate::read::TableState;
@@ -33,8 +32,11 @@ pub unsafe fn vacuum(rel: pg_sys::Relation, params: *mut pg_sys::VacuumParams, s
         pg_sys::PushActiveSnapshot(pg_sys::GetLatestSnapshot());
         let state = TableState::of(rel);
         let params = *params;
-        tidy::list(&state, |heap| heap::vacuum_if_free(heap, &params, strategy));
-        tidy::delta(&state, |heap| heap::vacuum_if_free(heap, &params, strategy));
+        tidy::list(&state, |heap| heap::vacuum_if_free(heap, &params, strategy, false));
+        tidy::delta(&state, |heap| heap::vacuum_if_free(heap, &params, strategy, false));
+        if params.truncate != pg_sys::VacOptValue::VACOPTVALUE_DISABLED {
+            reclaim::note(rel);
+        }
         begin_progress(rel);
         let flushed = flush(&state);
         phase(pg_sys::PROGRESS_VACUUM_PHASE_VACUUM_HEAP);
@@ -47,8 +49,6 @@ pub unsafe fn vacuum(rel: pg_sys::Relation, params: *mut pg_sys::VacuumParams, s
         // The ids of what was merged away are still in runs that snapshots may read: the next VACUUM removes their entries.
         let dead_next_time = if merged.inputs > 0 || list::has_dead(state.storage_id) { dead.max(1) } else { 0 };
         update_statistics(&state, dead_next_time);
-        delta_space::shrink_indexes(&state);
-        delta_space::note(relation::oid(rel), Some(params));
         pg_sys::PopActiveSnapshot();
         pg_sys::pgstat_progress_end_command();
         report(rel, &params, start.elapsed(), &Work { flushed, merged, index_entries });
@@ -87,7 +87,7 @@ fn dead_rows(rel: pg_sys::Relation) -> i64 {
 /// Tells planner and autovacuum how large the table is now. Segments hold no transaction ids; still, core gives a rewritten
 /// table a relfrozenxid, which must not stay behind.
 fn update_statistics(state: &TableState, dead: i64) {
-    let segments = with_latest_snapshot(|snapshot| list::visible(state.storage_id, snapshot));
+    let segments = with_latest_snapshot(|snapshot| list::visible(state.rel, snapshot));
     let rows: u64 = segments.iter().map(|segment| segment.row_count.saturating_sub(segment.tombstone_count)).sum();
     // SAFETY: the table is open and locked as VACUUM does.
     unsafe {

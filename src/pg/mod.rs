@@ -1,10 +1,11 @@
 //! Small wrappers around PostgreSQL: what pgrx does not bind, bytes as `bytea`, node trees, scratch memory, frozen rows, row
-//! ids as TIDs, aborted transactions.
+//! ids as TIDs, what snapshots can see, aborted transactions.
 
 pub mod bytea;
 pub mod externs;
 pub mod freeze;
 pub mod nodes;
 pub mod scratch;
+pub mod snapshot;
 pub mod tid;
 pub mod transaction;

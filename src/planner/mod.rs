@@ -2,11 +2,12 @@
 //!
 //! `statement` reads a statement before it is simplified, `verdict` judges each table's read when its paths are made,
 //! `cql` adds Cassandra's own rules, `refusal` has the messages, `exemption` says who is never refused, `hooks` ties
-//! them to the planner.
+//! them to the planner. `index_build` keeps workers out of the building of indexes.
 
 mod cql;
 mod exemption;
 mod hooks;
+mod index_build;
 mod known_functions;
 mod parameters;
 mod refusal;
@@ -28,6 +29,7 @@ pub use known_functions::{known_function, KnownFunction};
 pub fn init() {
     known_functions::init();
     hooks::init();
+    index_build::init();
 }
 
 /// The primary key of a table that the statement being planned has locked; `None` for one whose rows are unplaced.

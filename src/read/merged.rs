@@ -10,6 +10,7 @@ use cass_storage::row::{Cell, CellTimes, RowHeader, RowKind, RowView};
 use cass_storage::segment::SegmentCursor;
 use pgrx::pg_sys;
 use std::ops::Bound;
+use std::rc::Rc;
 
 pub use super::row::ColumnSet;
 
@@ -131,7 +132,7 @@ pub struct MergedScan {
     state: TableState,
     snapshot: pg_sys::Snapshot,
     spec: ScanSpec,
-    entries: Vec<SegmentEntry>,
+    entries: Rc<[SegmentEntry]>,
     delta: Option<Delta>,
     next_range: usize,
     merge: Option<Merge<Source>>,
@@ -152,8 +153,8 @@ impl MergedScan {
 
     /// Starts a scan of a table whose state is known.
     pub fn begin_as(state: TableState, snapshot: pg_sys::Snapshot, spec: ScanSpec) -> MergedScan {
-        let entries = list::visible(state.storage_id, snapshot);
-        let delta = state.open_delta();
+        let entries = list::visible(state.rel, snapshot);
+        let delta = state.open_delta_for(snapshot);
         MergedScan {
             snapshot,
             spec,

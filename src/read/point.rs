@@ -25,7 +25,7 @@ pub fn with_row<R>(
         Some(work) if view.header().kind == RowKind::Row => Some(work(view)),
         _ => None,
     };
-    if let Some(delta) = state.open_delta() {
+    if let Some(delta) = state.open_delta_for(snapshot) {
         let cursor = match DeltaCursor::open_key(&delta, snapshot, key) {
             Ok(cursor) => cursor,
             Err(error) => state.raise(&error),
@@ -38,7 +38,7 @@ pub fn with_row<R>(
             return result;
         }
     }
-    let entries = list::visible(state.storage_id, snapshot);
+    let entries = list::visible(state.rel, snapshot);
     with_newest(state, &entries, key, call).flatten()
 }
 
@@ -144,8 +144,8 @@ pub fn key_of_row_id(state: &TableState, row_id: u64) -> Option<Vec<u8>> {
 
 /// Calls `work` with the version `row_id` in the segments that are listed now.
 fn with_segment_row<R>(state: &TableState, row_id: u64, work: impl FnOnce(&[u8], &dyn RowView) -> R) -> Option<R> {
-    let entries = with_latest_snapshot(|snapshot| list::visible(state.storage_id, snapshot));
-    for entry in &entries {
+    let entries = with_latest_snapshot(|snapshot| list::visible(state.rel, snapshot));
+    for entry in entries.iter() {
         match crate::segment::open_segment(state.rel, entry).find_row_id(row_id) {
             Ok(Some(cursor)) => return cursor.key().map(|key| work(key, &cursor)),
             Ok(None) => {}

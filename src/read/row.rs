@@ -71,7 +71,9 @@ pub unsafe fn fill(
         let attnum = index as u16 + 1;
         nulls[index] = true;
         values[index] = pg_sys::Datum::from(0);
-        if column.dropped || (column.in_key && state.key.is_some()) || !columns.contains(attnum) {
+        // By the reader's descriptor: a rewrite computes new values from a column that the same ALTER TABLE has dropped.
+        let dropped = attributes[index].attisdropped;
+        if dropped || (column.in_key && state.key.is_some()) || !columns.contains(attnum) {
             continue;
         }
         if attnum > known {

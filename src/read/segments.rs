@@ -7,6 +7,7 @@ use cass_storage::merge::Cursor;
 use cass_storage::row::{RowKind, RowView};
 use pgrx::pg_sys;
 use std::ops::Bound;
+use std::rc::Rc;
 
 /// Calls `work` with the row of `key` in the newest of `entries` that has it.
 pub fn with_newest<R>(
@@ -57,8 +58,8 @@ impl<'a> LatestSegments<'a> {
         with_newest(self.state, &entries, key, work);
     }
 
-    fn entries(&self, snapshot: pg_sys::Snapshot) -> Vec<SegmentEntry> {
-        list::visible(self.state.storage_id, snapshot)
+    fn entries(&self, snapshot: pg_sys::Snapshot) -> Rc<[SegmentEntry]> {
+        list::visible(self.state.rel, snapshot)
     }
 }
 

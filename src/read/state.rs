@@ -1,9 +1,9 @@
 //! What every read and write needs to know of a table.
 
 use crate::catalog::{self, EncodedKey, Table, TableKey};
-use crate::delta::{Delta, ForReading};
+use crate::delta::{lost, Delta, ForReading};
 use crate::error::Report;
-use crate::segment::metapage;
+use crate::segment::{metapage, visibility_map};
 use cass_storage::StorageError;
 use pgrx::pg_sys;
 use std::rc::Rc;
@@ -61,6 +61,18 @@ impl TableState {
         key.get(..length)
     }
 
+    /// Opens the delta for a read by `snapshot`, which is valid; `None` where that sees no rows in it.
+    ///
+    /// # Errors
+    /// Those of [`TableState::open_delta`].
+    pub fn open_delta_for(&self, snapshot: pg_sys::Snapshot) -> Option<Delta> {
+        if visibility_map::delta_is_empty(self.rel, snapshot) {
+            super::loading::check(self.rel);
+            return None;
+        }
+        self.open_delta()
+    }
+
     /// Opens the delta for reading; `None` where it holds no rows.
     ///
     /// # Errors
@@ -69,13 +81,11 @@ impl TableState {
         super::loading::check(self.rel);
         match Delta::open_for_reading(self.rel, self.storage_id) {
             ForReading::Open(delta) => Some(delta),
-            ForReading::Missing if metapage::read(self.rel).delta_dirty => {
-                Report::new("XX001", format!("the delta of table \"{}\" is missing", name(self.rel)))
-                    .detail("It held rows that no segment has.")
-                    .hint("pg_upgrade does not carry deltas: VACUUM the table in the old cluster and upgrade again; or TRUNCATE it.")
-                    .raise()
+            ForReading::Empty => None,
+            ForReading::Missing => {
+                lost::refuse_if_lost(self.rel);
+                None
             }
-            ForReading::Empty | ForReading::Missing => None,
         }
     }
 

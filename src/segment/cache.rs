@@ -9,7 +9,7 @@ use std::cell::Cell;
 use pgrx::pg_guard;
 use pgrx::pg_sys;
 
-use super::{list, map, metapage};
+use super::{list, map, metapage, visibility_map};
 
 thread_local! {
     static REGISTERED: Cell<bool> = const { Cell::new(false) };
@@ -32,6 +32,7 @@ unsafe extern "C-unwind" fn relation_changed(_argument: pg_sys::Datum, relation:
 /// Forgets everything kept about a relation, or about all of them.
 pub(super) fn forget(relation: Option<pg_sys::Oid>) {
     metapage::forget(relation);
+    visibility_map::forget(relation);
     list::forget(relation);
     map::forget(relation);
 }

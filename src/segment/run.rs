@@ -95,29 +95,29 @@ fn require_lock(rel: pg_sys::Relation) {
 /// Gives a run blocks (its first one is filled in here), writes its pages there and makes it a segment of the list.
 pub fn publish(rel: pg_sys::Relation, segment: &mut SegmentEntry, buffer: RunBuffer) {
     let table = relation::table_oid(rel);
-    let list = List::open(pg_sys::RowExclusiveLock);
-    let mut occupied = Vec::new();
-    list.scan_physical(segment.storage_id, |row| occupied.push(row.blocks()));
-    segment.first_block = space::find(&mut occupied, segment.page_count).unwrap_or_else(|| {
-        Report::new("54000", format!("table \"{}\" cannot get any larger", relation::name(rel)))
-            .hint("Use table partitioning.")
-            .raise()
+    List::change(rel, |list| {
+        let mut occupied = Vec::new();
+        list.scan_physical(segment.storage_id, |row| occupied.push(row.blocks()));
+        segment.first_block = space::find(&mut occupied, segment.page_count).unwrap_or_else(|| {
+            Report::new("54000", format!("table \"{}\" cannot get any larger", relation::name(rel)))
+                .hint("Use table partitioning.")
+                .raise()
+        });
+        list.insert_reservation(table, segment);
+        space::provide(rel, segment.first_block, segment.page_count);
+        let written = buffer
+            .into_pages()
+            .map_err(StorageError::from)
+            .and_then(|pages| write_pages(rel, segment.first_block, segment.page_count, pages));
+        if let Err(error) = written {
+            source::raise(&relation::name(rel), &error);
+        }
+        if relation::replaces_committed(rel) {
+            list.publish_to_all(table, segment);
+        } else {
+            list.publish(table, segment);
+        }
     });
-    list.insert_reservation(table, segment);
-    space::provide(rel, segment.first_block, segment.page_count);
-    let written = buffer
-        .into_pages()
-        .map_err(StorageError::from)
-        .and_then(|pages| write_pages(rel, segment.first_block, segment.page_count, pages));
-    if let Err(error) = written {
-        source::raise(&relation::name(rel), &error);
-    }
-    if relation::replaces_committed(rel) {
-        list.publish_to_all(table, segment);
-    } else {
-        list.publish(table, segment);
-    }
-    list.close(pg_sys::RowExclusiveLock);
 }
 
 /// Writes pages to consecutive blocks, through the buffer manager, and waits until the file is safe.

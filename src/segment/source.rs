@@ -77,18 +77,21 @@ impl RunSource {
         PageIdentity { storage_id: self.storage_id, run_id: self.run_id, page_no }
     }
 
+    /// Whether this backend has found the mapped copy of a page to be right.
+    fn was_validated(&self, page_no: u32) -> bool {
+        self.validated.get(page_no as usize / 64).is_some_and(|word| word.get() & bit(page_no) != 0)
+    }
+
     /// Whether the mapped copy of a page is right; remembered once it is.
     fn is_valid(&self, page_no: u32, page: &Page) -> bool {
-        let Some(word) = self.validated.get(page_no as usize / 64) else {
-            return false;
-        };
-        let bit = 1_u64 << (page_no % 64);
-        if word.get() & bit != 0 {
+        if self.was_validated(page_no) {
             return true;
         }
+        // As a whole, not one page of the operating system after the other.
+        self.map.will_need(page_no, 1);
         let valid = page::validate(page, &self.identity(page_no)).is_ok();
-        if valid {
-            word.set(word.get() | bit);
+        if let Some(word) = self.validated.get(page_no as usize / 64).filter(|_| valid) {
+            word.set(word.get() | bit(page_no));
         }
         valid
     }
@@ -138,6 +141,11 @@ impl RunSource {
     }
 }
 
+/// A page's bit in its word of `RunSource::validated`.
+fn bit(page_no: u32) -> u64 {
+    1 << (page_no % 64)
+}
+
 fn name_of(table: pg_sys::Oid) -> String {
     // SAFETY: the function gives null or a NUL-terminated string, which is copied.
     unsafe {
@@ -160,6 +168,13 @@ impl PageSource for RunSource {
         match self.map.page(page_no) {
             Some(page) if self.is_valid(page_no, page) => Ok(PageGuard::Mapped(page)),
             _ => self.read_buffer(page_no).map(PageGuard::Copied),
+        }
+    }
+
+    fn will_need(&self, first: u32, count: u32) {
+        let count = count.min(self.page_count.saturating_sub(first));
+        if count > 0 && !self.was_validated(first) {
+            self.map.will_need(first, count);
         }
     }
 }

@@ -9,20 +9,19 @@ use crate::pg::scratch::in_scratch;
 use crate::pg::tid;
 use crate::read::segments::LatestSegments;
 use crate::read::{point, TableState};
-use crate::segment::metapage;
+use crate::segment::visibility_map;
 use cass_storage::row::{EncodedRow, RowKind, RowView};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 use std::ffi::c_int;
 use std::rc::Rc;
 
-/// The delta, ready for a row: made where it is missing, and the metapage says that it may hold rows.
+/// The delta, ready for a row: made where it is missing, and noted as changed. The first rows of a delta that is made here go
+/// unnoted in the metapage; the next write to it makes good for that.
 pub fn open_delta_for_writing(state: &TableState) -> Delta {
     crate::read::loading::check(state.rel);
     let delta = Delta::open_or_create(state.rel, state.storage_id);
-    if !metapage::read(state.rel).delta_dirty {
-        metapage::set_delta_dirty(state.rel, true);
-    }
+    visibility_map::delta_changed(state.rel, !delta.is_younger_than(state.rel));
     delta
 }
 

@@ -2,11 +2,11 @@
 
 use super::bulk;
 use crate::error::Report;
-use crate::maintenance::{delta_space, BulkLoad};
+use crate::maintenance::{self, BulkLoad};
 use crate::read::segments::with_latest_snapshot;
 use crate::read::state::name;
 use crate::read::{MergedScan, ScanSpec, TableState};
-use crate::segment::{metapage, relation};
+use crate::segment::metapage;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
@@ -43,7 +43,7 @@ pub unsafe extern "C-unwind" fn copy_for_cluster(
         unsafe { bulk::push(&state, &mut load, slot, 0) };
     });
     let copied = load.finish(new);
-    delta_space::note(relation::oid(old), None);
+    maintenance::reclaim::note(old);
     // The cutoffs stay as PostgreSQL has them: they become those of the table, which holds no transaction ids, and of its TOAST
     // table, whose rows are all new.
     // SAFETY: PostgreSQL hands over room for its answers.
@@ -104,7 +104,10 @@ pub unsafe fn place_rows(rel: pg_sys::Relation) -> f64 {
         }
         scan.end().rows
     });
-    if count == 0 && is_new_in_this_subtransaction(rel) {
+    // pg_upgrade brings no number for other files; it puts the old cluster's in the place of these.
+    // SAFETY: reads a variable of this process.
+    let upgraded = unsafe { pg_sys::IsBinaryUpgrade };
+    if count == 0 && (upgraded || is_new_in_this_subtransaction(rel)) {
         metapage::set_layout(rel, key.layout);
         return 0.0;
     }

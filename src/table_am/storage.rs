@@ -35,11 +35,12 @@ pub unsafe extern "C-unwind" fn nontransactional_truncate(rel: pg_sys::Relation)
     metapage::reset(rel);
 }
 
-/// `relation_copy_data`: SET TABLESPACE copies the blocks, the storage id with them.
+/// `relation_copy_data`: SET TABLESPACE copies the blocks, the storage id with them, and takes the delta along.
 #[pg_guard]
 pub unsafe extern "C-unwind" fn copy_data(rel: pg_sys::Relation, new_node: *const pg_sys::RelFileNode) {
     // SAFETY: as heapam does: the new file is made, filled block by block, and the old one dropped at commit.
     unsafe {
+        crate::delta::tablespace::follow(rel, (*new_node).spcNode);
         let persistence = (*(*rel).rd_rel).relpersistence;
         pg_sys::FlushRelationBuffers(rel);
         let target = pg_sys::RelationCreateStorage(*new_node, persistence, true);
@@ -125,7 +126,7 @@ const ROWS_PER_PAGE: f64 = 80.0;
 #[pg_guard]
 pub unsafe extern "C-unwind" fn estimate_size(
     rel: pg_sys::Relation,
-    widths: *mut i32,
+    _widths: *mut i32,
     pages: *mut pg_sys::BlockNumber,
     tuples: *mut f64,
     all_visible: *mut f64,
@@ -134,9 +135,7 @@ pub unsafe extern "C-unwind" fn estimate_size(
     unsafe {
         let blocks = relation::main_fork_blocks(rel);
         let known = f64::from((*(*rel).rd_rel).reltuples);
-        // Only the planning of a parallel index build leaves the widths out. Such a build is ruled out, since its snapshot
-        // is older than the lock on the table.
-        *pages = if widths.is_null() { 0 } else { blocks };
+        *pages = blocks;
         *all_visible = 0.0;
         *tuples = if known > 0.0 { known } else { count_estimate(rel, blocks) };
     }
@@ -145,7 +144,7 @@ pub unsafe extern "C-unwind" fn estimate_size(
 /// Rows of the listed segments, plus a guess for a delta that no ANALYZE has seen.
 fn count_estimate(rel: pg_sys::Relation, blocks: u32) -> f64 {
     let state = TableState::of(rel);
-    let listed = crate::read::segments::with_latest_snapshot(|snapshot| list::visible(state.storage_id, snapshot));
+    let listed = crate::read::segments::with_latest_snapshot(|snapshot| list::visible(state.rel, snapshot));
     let in_segments: u64 = listed.iter().map(|entry| entry.row_count).sum();
     if in_segments > 0 {
         return in_segments as f64;

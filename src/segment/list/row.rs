@@ -85,6 +85,20 @@ impl ListRow {
         unsafe { pg_sys::htup::HeapTupleHeaderGetXmin((*self.tuple).t_data) }
     }
 
+    /// Whether its writer, or one who deletes it, is at work; this transaction counts as one.
+    pub(super) fn is_changing(&self) -> bool {
+        // SAFETY: the tuple is still there and has a header, which is read without a lock, as hint bits are. A row that is only
+        // locked is not changing, but nobody locks rows of the list, so that there is no need to tell.
+        unsafe {
+            let header = (*self.tuple).t_data;
+            let xmax = (*header).t_choice.t_heap.t_xmax;
+            let deleted = u32::from((*header).t_infomask) & pg_sys::HEAP_XMAX_INVALID == 0;
+            let by_several = u32::from((*header).t_infomask) & pg_sys::HEAP_XMAX_IS_MULTI != 0;
+            pg_sys::TransactionIdIsInProgress(self.xmin())
+                || (deleted && (by_several || pg_sys::TransactionIdIsInProgress(xmax)))
+        }
+    }
+
     /// The segment, or `None` for a run that is only reserved.
     pub fn segment(&self) -> Option<SegmentEntry> {
         if self.values[column::PUBLISHED - 1].value() & 1 == 0 {

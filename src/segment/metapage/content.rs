@@ -34,7 +34,8 @@ pub struct Metapage {
     pub next_run_id: u64,
     /// The next place in the order of segments to be given; never 0.
     pub next_sequence: u64,
-    /// Whether the delta may hold rows. pg_upgrade does not carry the delta, so a set flag stops it.
+    /// Whether the delta may hold rows. pg_upgrade does not carry the delta: a set flag stops it, and makes a missing delta an
+    /// error. Not set by the transaction that makes a missing delta.
     pub delta_dirty: bool,
 }
 

@@ -219,10 +219,9 @@ pub fn set_layout(rel: pg_sys::Relation, layout: u64) {
     cache::forget(Some(relation::oid(rel)));
 }
 
-/// Says whether the delta may hold rows; writes nothing where the metapage says so already.
-///
-/// Set before the first write to the delta. Cleared only by one who has kept writers out since it saw the delta empty.
-pub fn set_delta_dirty(rel: pg_sys::Relation, dirty: bool) {
+/// Says whether the delta may hold rows; writes nothing where the metapage says so already. For the visibility map, which
+/// is to be changed with it.
+pub(super) fn set_delta_dirty(rel: pg_sys::Relation, dirty: bool) {
     if read(rel).delta_dirty != dirty {
         update(rel, |metapage| metapage.delta_dirty = dirty);
     }

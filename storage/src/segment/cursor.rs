@@ -1,6 +1,7 @@
 //! A position in a segment.
 
 use super::leaf::{Extras, Leaf};
+use super::read_ahead::ReadAhead;
 use super::walk::{Start, Walk};
 use super::{PageSource, SegmentReader};
 use crate::error::{Result, StorageError};
@@ -18,6 +19,7 @@ pub struct SegmentCursor<S> {
     lower: Bound<Vec<u8>>,
     upper: Bound<Vec<u8>>,
     walk: Walk,
+    read_ahead: ReadAhead,
     /// `None` past the end.
     leaf: Option<Rc<Leaf>>,
     /// Rows of the leaf between the bounds.
@@ -71,6 +73,7 @@ impl<S: PageSource> SegmentCursor<S> {
             lower: Bound::Unbounded,
             upper: Bound::Unbounded,
             walk: Walk::default(),
+            read_ahead: ReadAhead::default(),
             leaf: None,
             rows: 0..0,
             row: 0,
@@ -141,7 +144,12 @@ impl<S: PageSource> SegmentCursor<S> {
         if bound_passed {
             return Ok(None);
         }
-        self.walk.next(&self.reader.shared.source, PageKind::Inner, self.direction)
+        let source = &self.reader.shared.source;
+        let next = self.walk.next(source, PageKind::Inner, self.direction)?;
+        if let Some(page_no) = next {
+            self.read_ahead.step(source, page_no, self.direction);
+        }
+        Ok(next)
     }
 
     fn go_to(&mut self, row: usize) -> Result<()> {

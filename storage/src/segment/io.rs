@@ -26,6 +26,12 @@ pub trait PageSource {
     /// # Errors
     /// `Damaged` if there is no such page or it is not valid.
     fn page(&self, page_no: u32) -> Result<Self::Guard<'_>>;
+
+    /// Says that `count` pages from `first` are going to be asked for; there may be fewer. A source that reads pages from
+    /// a device can then begin to do so.
+    fn will_need(&self, first: u32, count: u32) {
+        let _ = (first, count);
+    }
 }
 
 impl<S: PageSink + ?Sized> PageSink for &mut S {
@@ -42,6 +48,10 @@ impl<S: PageSource + ?Sized> PageSource for std::rc::Rc<S> {
 
     fn page(&self, page_no: u32) -> Result<Self::Guard<'_>> {
         (**self).page(page_no)
+    }
+
+    fn will_need(&self, first: u32, count: u32) {
+        (**self).will_need(first, count);
     }
 }
 

@@ -77,6 +77,7 @@ pub(super) fn read<S: PageSource>(source: &S, page_no: u32, mut body: Vec<u8>) -
         return decompress(first, body_len, body).ok_or_else(|| damaged("leaf cannot be decompressed"));
     }
     body.extend_from_slice(first);
+    source.will_need(page_no.saturating_add(1), u32::from(span).saturating_sub(1));
     for next in 1..u32::from(span) {
         let next = page_no.checked_add(next).ok_or_else(|| damaged("leaf goes beyond its run"))?;
         let page = source.page(next)?;

@@ -15,6 +15,7 @@ mod leaf;
 mod leaf_buffer;
 mod leaf_pages;
 mod pages;
+mod read_ahead;
 mod reader;
 mod row_ids;
 mod statistics;

@@ -1,9 +1,10 @@
 //! A segment as the list describes it.
 
 use pgrx::pg_sys;
+use serde::{Deserialize, Serialize};
 
 /// A published segment.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SegmentEntry {
     pub storage_id: u64,
     pub run_id: u64,
