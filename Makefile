@@ -1,17 +1,21 @@
 # make test   all checks and tests            make demo       the demonstration, on a server of its own
 # make bench  the figures, cass against heap  make demo-stop  stops the demonstration's server
+# make test-postgres  PostgreSQL's own suites on heap and on cass tables, compared (half an hour)
 # Each installs first what the machine lacks (Debian 12, Rust, root).
 
-.PHONY: help setup test demo demo-stop demo-clean bench
+.PHONY: help setup test test-postgres demo demo-stop demo-clean bench
 
 help:
-	@sed -n '1,3s/^# *//p' Makefile
+	@sed -n '1,4s/^# *//p' Makefile
 
 setup:
 	@scripts/setup.sh
 
 test:
 	@scripts/test.sh
+
+test-postgres:
+	@scripts/test_postgres.sh
 
 demo:
 	@scripts/demo.sh

@@ -1,5 +1,5 @@
 //! Small wrappers around PostgreSQL: what pgrx does not bind, bytes as `bytea`, node trees, scratch memory, frozen rows, row
-//! ids as TIDs, what snapshots can see, aborted transactions.
+//! ids as TIDs, what snapshots can see, statistics, aborted transactions.
 
 pub mod bytea;
 pub mod externs;
@@ -7,5 +7,6 @@ pub mod freeze;
 pub mod nodes;
 pub mod scratch;
 pub mod snapshot;
+pub mod statistics;
 pub mod tid;
 pub mod transaction;

@@ -19,6 +19,7 @@ use super::values::{array_elements, base_type, evaluate, fit, to_i64, Fitted};
 use crate::catalog::{table_of, TableKey};
 use crate::error::Report;
 use crate::pg::nodes::{members, pointers};
+use crate::pg::statistics;
 use crate::read::{ColumnSet, MergedScan, ScanCounters, ScanSpec};
 
 static EXEC_METHODS: Methods<pg_sys::CustomExecMethods> = Methods::new(pg_sys::CustomExecMethods {
@@ -231,6 +232,9 @@ unsafe fn next_row(node: *mut pg_sys::CustomScanState, slot: *mut pg_sys::TupleT
                 return false;
             }
             if run.scan.as_mut().is_some_and(|scan| scan.next(slot)) {
+                if run.info.bounds.is_empty() {
+                    statistics::count_scanned_row((*node).ss.ss_currentRelation);
+                }
                 return true;
             }
             if run.share.is_null() {
@@ -272,6 +276,10 @@ unsafe fn position(node: *mut pg_sys::CustomScanState, run: &mut Run) -> bool {
             None => key_ranges(&run.key, &bounds, run.info.direction),
         };
         pg_sys::MemoryContextSwitchTo((*estate).es_query_cxt);
+        // The parts that a process takes of a parallel scan are one scan.
+        if run.info.bounds.is_empty() && (part.is_none() || run.scan.is_none()) {
+            statistics::count_full_scan((*node).ss.ss_currentRelation);
+        }
         let spec = ScanSpec { ranges, direction: run.info.direction, columns: run.columns.clone() };
         match &mut run.scan {
             Some(scan) => scan.restart(spec),
