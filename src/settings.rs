@@ -38,6 +38,7 @@ pub enum OnRefusal {
 static ENFORCEMENT: GucSetting<Enforcement> = GucSetting::<Enforcement>::new(Enforcement::PartitionKey);
 static ON_REFUSAL: GucSetting<OnRefusal> = GucSetting::<OnRefusal>::new(OnRefusal::Error);
 static ALLOW_FILTERING: GucSetting<bool> = GucSetting::<bool>::new(false);
+static EAGER_MERGE_SIZE: GucSetting<i32> = GucSetting::<i32>::new(4096);
 
 /// Which queries are at fault.
 pub fn enforcement() -> Enforcement {
@@ -52,6 +53,11 @@ pub fn on_refusal() -> OnRefusal {
 /// Whether the session allows what `cass_allow_filtering()` would.
 pub fn allow_filtering() -> bool {
     ALLOW_FILTERING.get()
+}
+
+/// How large segments may be together that VACUUM always merges, in bytes.
+pub fn eager_merge_size() -> u64 {
+    u64::from(EAGER_MERGE_SIZE.get().unsigned_abs()) * 1024
 }
 
 /// Defines the settings. Called once a process from `_PG_init`.
@@ -91,6 +97,16 @@ pub fn init() {
             None,
             Some(bool_assigned),
             None,
+        );
+        GucRegistry::define_int_guc(
+            c"cass.eager_merge_size",
+            c"Size up to which VACUUM merges segments however few they are.",
+            c"Reads get quicker, and each VACUUM may write this much more. 0 merges only what the size tiers ask for.",
+            &EAGER_MERGE_SIZE,
+            0,
+            1024 * 1024,
+            GucContext::Userset,
+            GucFlags::UNIT_KB,
         );
         pg_sys::MarkGUCPrefixReserved(c"cass".as_ptr());
     }

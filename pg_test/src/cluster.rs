@@ -16,12 +16,14 @@ use tempfile::TempDir;
 const PORT: u16 = 5432;
 
 /// Settings of every cluster. What a test shows must not hang on the background's timing, so nothing runs by itself, and
-/// a standby makes no restartpoint. fsync is off: a killed server loses nothing that it gave to the operating system.
+/// a standby makes no restartpoint. Small segments stay apart until there are several, so that reads have something to
+/// merge. fsync is off: a killed server loses nothing that it gave to the operating system.
 const SETTINGS: &[(&str, &str)] = &[
     ("shared_preload_libraries", "cass"),
     ("listen_addresses", ""),
     ("fsync", "off"),
     ("autovacuum", "off"),
+    ("cass.eager_merge_size", "0"),
     ("checkpoint_timeout", "1h"),
     ("max_connections", "40"),
     ("shared_buffers", "32MB"),

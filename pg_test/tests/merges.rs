@@ -46,3 +46,36 @@ fn a_tombstone_outlives_merges_that_leave_an_older_segment_out() {
     assert_eq!(left, "1|11991|0", "one segment, without tombstones");
     assert_eq!(session.count("SELECT count(*) FROM t WHERE k <= 9"), 0);
 }
+
+#[test]
+fn a_small_table_that_is_updated_and_vacuumed_again_and_again_is_read_from_one_segment() {
+    let cluster = Cluster::with_settings(&[("cass.enforcement", "off")]);
+    let mut session = cluster.connect();
+    let pages = |session: &mut Session, eager_merge_size: &str| {
+        session.run(&format!(
+            "SET cass.eager_merge_size = '{eager_merge_size}';
+             CREATE TABLE t (p int, c int, v text, PRIMARY KEY (p, c)) USING cass;
+             INSERT INTO t SELECT p, c, md5(p || '.' || c) FROM generate_series(1, 20) p, generate_series(1, 200) c"
+        ));
+        session.run("VACUUM t");
+        for round in 1..=10 {
+            session.run(&format!("UPDATE t SET v = '{round}' WHERE c % 10 = {round} % 10"));
+            session.run("VACUUM t");
+        }
+        // The first read of a session opens the segments.
+        let read = "SELECT p, c, v FROM t WHERE p = 7";
+        let rows = session.rows(read);
+        assert_eq!((rows.len(), rows[0].as_str(), rows[9].as_str()), (200, "7|1|1", "7|10|10"));
+        let plan = session.rows(&format!("EXPLAIN (ANALYZE, COSTS off) {read}")).join("|");
+        let pages = plan.split("Pages: ").nth(1).and_then(|rest| rest.split('|').next().and_then(|n| n.parse().ok()));
+        let segments = session.segments_of("t");
+        session.run("DROP TABLE t");
+        (segments, pages.unwrap_or_else(|| panic!("no pages in {plan}")))
+    };
+    let (apart, pages_apart): (u64, u64) = pages(&mut session, "0");
+    let (segments, read): (u64, u64) = pages(&mut session, "4MB");
+    println!("{apart} segments and {pages_apart} pages, {segments} and {read} merged eagerly");
+    assert!(apart > 1, "{apart} segments");
+    assert_eq!(segments, 1);
+    assert!(read <= 4 && read < pages_apart, "{read} pages, {pages_apart} of {apart} segments");
+}

@@ -105,6 +105,76 @@ fn a_newer_version_than_the_snapshot_sees_is_a_serialization_failure() {
     }
 }
 
+/// A transaction takes its snapshot, without a lock on the table; then a row changes, and the table is rewritten.
+#[test]
+fn a_row_changed_before_a_rewrite_that_the_snapshot_does_not_see_is_a_serialization_failure() {
+    let cluster = cluster();
+    let (mut session, mut other) = (cluster.connect(), cluster.connect());
+    create_counter(&mut session);
+    other.run("SET cass.eager_merge_size = '4MB'");
+    let writes = [
+        "UPDATE counter SET n = 5 WHERE k = 1",
+        "DELETE FROM counter WHERE k = 1",
+        "INSERT INTO counter VALUES (1, 6, 'y')",
+        "INSERT INTO counter (k, n) VALUES (1, 6)",
+        "SELECT FROM counter WHERE k = 1 FOR UPDATE",
+        "UPDATE counter SET k = 9 WHERE k = 1",
+    ];
+    let rewrites = [
+        "VACUUM FULL counter",
+        "ALTER TABLE counter ALTER word TYPE text USING word || 'z'",
+        "VACUUM FULL counter; INSERT INTO counter VALUES (2, 2, 'merged'); VACUUM counter",
+    ];
+    for rewrite in rewrites {
+        for write in writes {
+            for isolation in ["REPEATABLE READ", "SERIALIZABLE"] {
+                session.run("INSERT INTO counter VALUES (1, 0, 'x')");
+                session.run(&format!("BEGIN ISOLATION LEVEL {isolation}; SELECT FROM pg_class LIMIT 1"));
+                other.run("UPDATE counter SET n = n + 1 WHERE k = 1");
+                rewrite.split("; ").for_each(|statement| other.run(statement));
+                let error = session.try_rows(write).err().and_then(|error| error.code().cloned());
+                assert_eq!(
+                    error.map(|code| code.code().to_owned()),
+                    Some("40001".into()),
+                    "{isolation}: {write} after {rewrite}"
+                );
+                session.run("ROLLBACK");
+                session.run(&format!("BEGIN ISOLATION LEVEL {isolation}"));
+                session.run(write);
+                session.run("ROLLBACK");
+            }
+        }
+    }
+    assert_eq!(session.rows("SELECT n FROM counter WHERE k = 1"), ["1"]);
+    // What was read in a savepoint is remembered by the client, but no lock is kept that a rewrite would wait for.
+    session.run("BEGIN ISOLATION LEVEL REPEATABLE READ; SAVEPOINT s");
+    assert_eq!(session.rows("SELECT n FROM counter WHERE k = 1"), ["1"]);
+    session.run("ROLLBACK TO s");
+    other.run("UPDATE counter SET n = 10 WHERE k = 1");
+    other.run("VACUUM FULL counter");
+    assert!(session.error("UPDATE counter SET n = 1 + 1 WHERE k = 1").starts_with("40001"));
+    session.run("ROLLBACK");
+    assert_eq!(session.rows("SELECT n FROM counter WHERE k = 1"), ["10"]);
+}
+
+#[test]
+fn a_rewrite_hinders_no_writes_but_those_of_rows_it_has_rewritten_for_an_older_snapshot() {
+    let cluster = cluster();
+    let (mut session, mut other) = (cluster.connect(), cluster.connect());
+    create_counter(&mut session);
+    session.run("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT FROM pg_class LIMIT 1");
+    other.run("VACUUM FULL counter");
+    session.run("INSERT INTO counter VALUES (2, 0, 'new'); UPDATE counter SET n = n + 1 WHERE k = 2");
+    session.run("UPDATE counter SET n = n + 1 WHERE k = 2; DELETE FROM counter WHERE k = 3; COMMIT");
+    session.run("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT FROM pg_class LIMIT 1");
+    session.run("ALTER TABLE counter ALTER word TYPE text USING word || 'z'");
+    session.run("UPDATE counter SET n = n + 5; COMMIT");
+    session.run("BEGIN; SELECT FROM pg_class LIMIT 1");
+    other.run("VACUUM FULL counter");
+    session.run("UPDATE counter SET n = n + 1 WHERE k = 1; COMMIT");
+    assert_eq!(session.rows("SELECT k, n FROM counter ORDER BY k"), ["1|6", "2|7"]);
+}
+
 #[test]
 fn a_row_that_only_a_flush_has_moved_is_no_serialization_failure() {
     let cluster = cluster();

@@ -1,7 +1,7 @@
 //! VACUUM gives back the space of what it has moved out of the delta, at once, and keeps what a snapshot may still need.
 
 use cass_server_tests::{Cluster, Session, Shutdown};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 const ALL: &str = "SELECT count(*), sum(v), min(k), max(k) FROM t";
 
@@ -136,4 +136,86 @@ fn a_standby_follows() {
         assert_eq!(reader.rows(ALL), session.rows(ALL), "round {round}");
         assert_eq!(delta_of(&mut reader, "t").1, 2 * 2 * 8192, "round {round}");
     }
+}
+
+#[test]
+fn a_rewritten_or_truncated_table_leaves_nothing_in_the_delta_either() {
+    let (_cluster, mut session) = create();
+    for (statements, rows) in [("VACUUM FULL t", 8_000), ("TRUNCATE t; VACUUM t", 0), ("CLUSTER; VACUUM t", 8_000)] {
+        fill(&mut session, 1);
+        statements.split("; ").for_each(|statement| session.run(statement));
+        assert_eq!(delta_of(&mut session, "t"), (0, 2 * 8192), "{statements}");
+        assert_eq!(session.count("SELECT count(*) FROM t"), rows, "{statements}");
+    }
+}
+
+#[test]
+fn nobody_waits_for_a_transaction_that_uses_the_delta_and_nothing_is_lost() {
+    let (cluster, mut session) = create();
+    let mut other = cluster.connect();
+    let uses = ["INSERT INTO t VALUES (90000, 9, 'new')", "SELECT count(*) FROM t", "UPDATE t SET v = 100 WHERE k = 5"];
+    for use_of_delta in uses {
+        fill(&mut session, 1);
+        other.run("BEGIN");
+        other.run(use_of_delta);
+        let start = Instant::now();
+        session.run("VACUUM t");
+        // PostgreSQL tries for five seconds to lock a heap that it wants to shrink.
+        assert!(start.elapsed() < Duration::from_secs(4), "{use_of_delta}: VACUUM took {:?}", start.elapsed());
+        assert_ne!(delta_of(&mut session, "t").0, 0, "{use_of_delta}");
+        other.run("INSERT INTO t VALUES (90001, 9, 'newer'); COMMIT");
+        let rows = other.rows(ALL);
+        session.run("VACUUM t");
+        assert_eq!(delta_of(&mut session, "t"), (0, 2 * 8192), "{use_of_delta}");
+        assert_eq!(session.rows(ALL), rows, "{use_of_delta}");
+    }
+    assert_eq!(session.rows("SELECT k, v FROM t WHERE v > 6 ORDER BY k"), ["5|100", "90000|9", "90001|9"]);
+}
+
+#[test]
+fn an_older_snapshot_of_a_standby_keeps_its_rows() {
+    let (primary, mut session) = create();
+    primary.configure(&[("max_standby_streaming_delay", "-1")]);
+    fill(&mut session, 1);
+    let standby = primary.standby();
+    let mut reader = standby.connect();
+    standby.catch_up_with(&primary);
+    reader.run("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT FROM pg_class LIMIT 1");
+    let before = session.rows(ALL);
+    session.run("UPDATE t SET v = v + 100");
+    session.run("VACUUM t");
+    assert_eq!(delta_of(&mut session, "t"), (0, 2 * 8192));
+    let after = session.rows(ALL);
+    std::thread::sleep(Duration::from_millis(500));
+    assert_eq!(reader.rows(ALL), before);
+    reader.run("COMMIT");
+    standby.catch_up_with(&primary);
+    assert_eq!(reader.rows(ALL), after);
+    assert_eq!(delta_of(&mut reader, "t"), (0, 2 * 8192));
+}
+
+#[test]
+fn a_kill_while_the_indexes_get_new_files_loses_nothing() {
+    let (mut cluster, mut session) = create();
+    let mut locker = cluster.connect();
+    fill(&mut session, 1);
+    let rows = session.rows(ALL);
+    // The last thing that making an index anew does is to look into pg_index.
+    locker.run("BEGIN; LOCK TABLE pg_index IN SHARE MODE");
+    let vacuum = cluster.connect().in_background("VACUUM t");
+    vacuum.wait_until_blocked(&mut session);
+    let delta = "(SELECT oid FROM pg_class WHERE relname = 'cass_delta_' || 't'::regclass::oid)";
+    let heap = session.count(&format!("SELECT pg_relation_size({delta})"));
+    assert_eq!(heap, 0, "the second step has come to the indexes, which are locked");
+    cluster.kill();
+    cluster.start();
+    let mut session = cluster.connect();
+    assert_eq!(session.rows(ALL), rows);
+    fill(&mut session, 4_000);
+    let rows = session.rows(ALL);
+    session.run("VACUUM t");
+    assert_eq!(delta_of(&mut session, "t"), (0, 2 * 8192));
+    assert_eq!(session.rows(ALL), rows);
+    cluster.restart(Shutdown::Immediate);
+    assert_eq!(cluster.connect().rows(ALL), rows);
 }

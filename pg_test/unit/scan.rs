@@ -282,6 +282,28 @@ mod tests {
     }
 
     #[pg_test]
+    fn a_segment_is_counted_once_however_often_it_is_read() {
+        run("CREATE TABLE wide (k int PRIMARY KEY, v int) USING cass");
+        run("INSERT INTO wide SELECT i, i % 7 FROM generate_series(1, 5000) i");
+        run("CREATE TABLE rewritten (k int PRIMARY KEY, v int) USING cass");
+        run("INSERT INTO rewritten SELECT * FROM wide");
+        run("ALTER TABLE rewritten ALTER v TYPE bigint");
+        run("SET LOCAL parallel_setup_cost = 0");
+        run("SET LOCAL parallel_tuple_cost = 0");
+        run("SET LOCAL min_parallel_table_scan_size = 0");
+        run("SET LOCAL max_parallel_workers_per_gather = 2");
+        let options = "ANALYZE, COSTS off, TIMING off, SUMMARY off";
+        let all = explain(options, "SELECT count(*) FROM rewritten");
+        assert!(all.contains("Workers Launched: 2") && all.contains("Parallel Custom Scan"), "{all}");
+        let some = explain(options, "SELECT count(*) FROM rewritten WHERE k IN (1, 2, 3, 90000)");
+        for plan in [all, some] {
+            assert!(plan.contains("Segments Read: 1|") && plan.contains("Segments Skipped: 0|"), "{plan}");
+        }
+        let none = explain(options, "SELECT count(*) FROM rewritten WHERE k IN (90000, 90001)");
+        assert!(none.contains("Segments Read: 0|") && none.contains("Segments Skipped: 1|"), "{none}");
+    }
+
+    #[pg_test]
     fn tokens_of_different_types_are_not_compared() {
         messages();
         assert_eq!(

@@ -22,6 +22,7 @@ use crate::read::TableState;
 use crate::segment::list::{self, List, ListedSegment, SegmentEntry};
 use crate::segment::run::{write_segment, NewSegment};
 use crate::segment::source::{self, RunSource};
+use crate::settings;
 
 /// What merges did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -42,7 +43,11 @@ pub fn merge(state: &TableState, all: bool) -> Merged {
     loop {
         let segments = with_latest_snapshot(|snapshot| list::listed(state.storage_id, snapshot));
         let infos = infos(&segments);
-        let window = if all { compaction::choose_all(&infos).into_iter().next() } else { compaction::choose(&infos) };
+        let window = if all {
+            compaction::choose_all(&infos).into_iter().next()
+        } else {
+            compaction::choose(&infos, settings::eager_merge_size())
+        };
         let window = window.or_else(|| with_tombstones(&segments, &infos));
         let window = window.or_else(|| half_expired(state, &segments, &infos, &rewritten).map(|index| vec![index]));
         let Some(window) = window else { return merged };

@@ -16,6 +16,29 @@ pub unsafe fn begins_after(snapshot: pg_sys::Snapshot, since: pg_sys::Transactio
     }
 }
 
+/// The snapshot that all statements of the transaction read by, under REPEATABLE READ and SERIALIZABLE.
+pub fn of_transaction() -> Option<pg_sys::Snapshot> {
+    // SAFETY: called inside a transaction, whose snapshot lasts as long.
+    unsafe {
+        let lasts = pg_sys::XactIsoLevel >= pg_sys::XACT_REPEATABLE_READ as std::ffi::c_int;
+        lasts.then(|| pg_sys::GetTransactionSnapshot())
+    }
+}
+
+/// Whether a transaction that is known to have committed had not ended for this snapshot. False for this transaction, and for an
+/// id of two billion transactions ago, which looks like one in the future.
+///
+/// # Safety
+/// `snapshot` is a valid MVCC snapshot.
+pub unsafe fn committed_after(xid: pg_sys::TransactionId, snapshot: pg_sys::Snapshot) -> bool {
+    // SAFETY: promised by the caller.
+    unsafe {
+        !pg_sys::TransactionIdIsCurrentTransactionId(xid)
+            && pg_sys::TransactionIdPrecedes(xid, pg_sys::ReadNextTransactionId())
+            && pg_sys::XidInMVCCSnapshot(xid, snapshot)
+    }
+}
+
 /// Whether reads must leave their predicate locks, so that none may be left out.
 pub fn is_serializable() -> bool {
     // SAFETY: reads a variable of this backend.

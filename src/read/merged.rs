@@ -1,5 +1,6 @@
 //! The scan in key order: delta and segments merged, the newest version of each key as a snapshot sees it.
 
+use super::looked_at::LookedAt;
 use super::{point, row, TableState};
 use crate::delta::{Delta, DeltaCursor};
 use crate::segment::list::{self, SegmentEntry};
@@ -62,14 +63,10 @@ impl ScanSpec {
 }
 
 /// What a scan has read so far.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct ScanCounters {
-    /// Segments a cursor was opened on, once for each range.
-    pub segments_read: u64,
-    /// Segments whose key range does not meet the scan's.
-    pub segments_skipped_by_range: u64,
-    /// Segments whose filter does not know the partition.
-    pub segments_skipped_by_filter: u64,
+    /// Segments read from, and those passed over.
+    pub segments: LookedAt,
     /// Rows and tombstones read from the delta.
     pub delta_rows: u64,
     /// Rows returned.
@@ -204,7 +201,7 @@ impl MergedScan {
 
     /// What was read so far.
     pub fn counters(&self) -> ScanCounters {
-        let mut counters = self.counters;
+        let mut counters = self.counters.clone();
         for source in self.merge.iter().flat_map(Merge::cursors) {
             if let Source::Delta(cursor) = source {
                 counters.delta_rows += cursor.rows_read();
@@ -353,19 +350,19 @@ fn open_sources(
     if let Some(delta) = delta {
         sources.push(Source::Delta(DeltaCursor::open(delta, snapshot, lower, upper, direction)?));
     }
-    for entry in entries {
+    for (place, entry) in entries.iter().enumerate() {
         if !range.overlaps(entry) {
-            counters.segments_skipped_by_range += 1;
+            counters.segments.pass(place);
             continue;
         }
         let reader = crate::segment::open_segment(state.rel, entry);
         if let Some(partition) = &range.partition {
             if !reader.may_contain(partition)? {
-                counters.segments_skipped_by_filter += 1;
+                counters.segments.pass(place);
                 continue;
             }
         }
-        counters.segments_read += 1;
+        counters.segments.read(place);
         sources.push(Source::Segment(reader.cursor(lower, upper, direction)?));
     }
     Ok(sources)

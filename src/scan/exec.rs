@@ -62,6 +62,8 @@ pub(super) struct Run {
     read: ScanCounters,
     /// What this process has in common with others, while it takes part in a parallel scan; else null.
     pub(super) share: *mut Share,
+    /// How many segments there is room for in it.
+    pub(super) shared_segments: usize,
     /// How much of what was read is counted there.
     reported: ScanCounters,
     /// What all processes of a parallel scan have read, once it is over.
@@ -71,15 +73,15 @@ pub(super) struct Run {
 impl Run {
     /// What was read so far.
     pub(super) fn counters(&self) -> ScanCounters {
-        self.scan.as_ref().map_or(self.read, MergedScan::counters)
+        self.scan.as_ref().map_or_else(|| self.read.clone(), MergedScan::counters)
     }
 
     /// Adds what was read to what the processes of a parallel scan have read.
     pub(super) fn report(&mut self) {
-        // SAFETY: null, or shared memory that lives until `parallel::shutdown`.
-        if let Some(share) = unsafe { self.share.as_ref() } {
+        if !self.share.is_null() {
             let now = self.counters();
-            share.report(&self.reported, &now);
+            // SAFETY: shared memory that lives until `parallel::shutdown`.
+            unsafe { Share::report(self.share, &self.reported, &now) };
             self.reported = now;
         }
     }
@@ -124,6 +126,7 @@ unsafe extern "C-unwind" fn begin(node: *mut pg_sys::CustomScanState, estate: *m
             positioned: false,
             read: ScanCounters::default(),
             share: ptr::null_mut(),
+            shared_segments: 0,
             reported: ScanCounters::default(),
             of_all: None,
             key,

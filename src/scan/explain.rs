@@ -38,8 +38,8 @@ pub(super) unsafe extern "C-unwind" fn explain(
             pg_sys::ExplainPropertyText(c"Scan Direction".as_ptr(), c"Backward".as_ptr(), es);
         }
         // Workers that run a whole scan each do not report what they read.
-        let counters = match run.of_all {
-            Some(counters) => Some(counters),
+        let counters = match &run.of_all {
+            Some(counters) => Some(counters.clone()),
             None => (*node).ss.ps.worker_instrument.is_null().then(|| run.counters()),
         };
         if let Some(counters) = counters.filter(|_| (*es).analyze) {
@@ -49,10 +49,9 @@ pub(super) unsafe extern "C-unwind" fn explain(
 }
 
 unsafe fn show_counters(counters: &ScanCounters, es: *mut pg_sys::ExplainState) {
-    let skipped = counters.segments_skipped_by_range + counters.segments_skipped_by_filter;
     let lines = [
-        (c"Segments Read", counters.segments_read),
-        (c"Segments Skipped", skipped),
+        (c"Segments Read", counters.segments.count_read()),
+        (c"Segments Skipped", counters.segments.count_skipped()),
         (c"Delta Rows", counters.delta_rows),
         (c"Pages", counters.pages),
     ];

@@ -2,42 +2,64 @@
 
 use std::ffi::c_void;
 use std::ptr;
+use std::slice;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
 use super::exec::{CassScanState, Run};
+use crate::read::looked_at::words_for;
 use crate::read::ScanCounters;
+use crate::segment::list;
 
 /// Parts of the ring. Enough that processes end at about the same time, though partitions differ in size; few enough
 /// that finding the start of each costs nothing.
 pub(super) const PARTS: u64 = 128;
 
-/// What the processes of a parallel scan have in common, in dynamic shared memory.
+/// What the processes of a parallel scan have in common, in dynamic shared memory. Words behind it say which segments were
+/// looked at: first those read, then those passed over.
+#[repr(C)]
 pub(super) struct Share {
     /// The part to read next.
     next_part: AtomicU64,
     /// What was read, of all processes.
-    segments_read: AtomicU64,
-    segments_skipped_by_range: AtomicU64,
-    segments_skipped_by_filter: AtomicU64,
     delta_rows: AtomicU64,
     rows: AtomicU64,
     pages: AtomicU64,
+    /// Words for the segments read, and as many for those passed over.
+    words: usize,
+}
+
+/// What must be reserved for a scan of so many segments.
+fn size_for(segments: usize) -> usize {
+    size_of::<Share>() + 2 * words_for(segments) * size_of::<AtomicU64>()
 }
 
 impl Share {
-    fn new() -> Self {
+    /// Makes it ready in memory as long as [`size_for`] says.
+    ///
+    /// # Safety
+    /// `share` is that memory, aligned for u64, and nobody else uses it yet.
+    unsafe fn write(share: *mut Share, segments: usize) {
         let zero = || AtomicU64::new(0);
-        Self {
-            next_part: zero(),
-            segments_read: zero(),
-            segments_skipped_by_range: zero(),
-            segments_skipped_by_filter: zero(),
-            delta_rows: zero(),
-            rows: zero(),
-            pages: zero(),
+        let words = words_for(segments);
+        // SAFETY: promised by the caller.
+        unsafe {
+            share.write(Share { next_part: zero(), delta_rows: zero(), rows: zero(), pages: zero(), words });
+            share.add(1).cast::<AtomicU64>().write_bytes(0, 2 * words);
+        }
+    }
+
+    /// The words for the segments read, and those for the segments passed over.
+    ///
+    /// # Safety
+    /// `share` was made ready by [`Share::write`], and its memory outlives the words.
+    unsafe fn looked_at<'a>(share: *const Share) -> (&'a [AtomicU64], &'a [AtomicU64]) {
+        // SAFETY: promised by the caller; the memory goes on with this many words.
+        unsafe {
+            let words = (*share).words;
+            slice::from_raw_parts(share.add(1).cast::<AtomicU64>(), 2 * words).split_at(words)
         }
     }
 
@@ -48,28 +70,41 @@ impl Share {
     }
 
     /// Adds what a process has read since `before`.
-    pub(super) fn report(&self, before: &ScanCounters, now: &ScanCounters) {
+    ///
+    /// # Safety
+    /// `share` is that of a running scan.
+    pub(super) unsafe fn report(share: *const Share, before: &ScanCounters, now: &ScanCounters) {
+        // SAFETY: promised by the caller.
+        let (counters, (read, passed)) = unsafe { (&*share, Self::looked_at(share)) };
         let add = |counter: &AtomicU64, before: u64, now: u64| {
             counter.fetch_add(now.saturating_sub(before), Ordering::Relaxed);
         };
-        add(&self.segments_read, before.segments_read, now.segments_read);
-        add(&self.segments_skipped_by_range, before.segments_skipped_by_range, now.segments_skipped_by_range);
-        add(&self.segments_skipped_by_filter, before.segments_skipped_by_filter, now.segments_skipped_by_filter);
-        add(&self.delta_rows, before.delta_rows, now.delta_rows);
-        add(&self.rows, before.rows, now.rows);
-        add(&self.pages, before.pages, now.pages);
+        add(&counters.delta_rows, before.delta_rows, now.delta_rows);
+        add(&counters.rows, before.rows, now.rows);
+        add(&counters.pages, before.pages, now.pages);
+        for ((in_read, in_passed), (now_read, now_passed)) in read.iter().zip(passed).zip(now.segments.words()) {
+            in_read.fetch_or(now_read, Ordering::Relaxed);
+            in_passed.fetch_or(now_passed, Ordering::Relaxed);
+        }
     }
 
     /// What all processes have read, and `before` what they had read when they last had nothing in common.
-    fn counters(&self, before: &ScanCounters) -> ScanCounters {
+    ///
+    /// # Safety
+    /// As for [`Share::report`].
+    unsafe fn counters(share: *const Share, before: ScanCounters) -> ScanCounters {
+        // SAFETY: promised by the caller.
+        let (counters, (read, passed)) = unsafe { (&*share, Self::looked_at(share)) };
         let total = |counter: &AtomicU64, before: u64| counter.load(Ordering::Relaxed) + before;
+        let mut segments = before.segments;
+        for (index, (read, passed)) in read.iter().zip(passed).enumerate() {
+            segments.add(index, read.load(Ordering::Relaxed), passed.load(Ordering::Relaxed));
+        }
         ScanCounters {
-            segments_read: total(&self.segments_read, before.segments_read),
-            segments_skipped_by_range: total(&self.segments_skipped_by_range, before.segments_skipped_by_range),
-            segments_skipped_by_filter: total(&self.segments_skipped_by_filter, before.segments_skipped_by_filter),
-            delta_rows: total(&self.delta_rows, before.delta_rows),
-            rows: total(&self.rows, before.rows),
-            pages: total(&self.pages, before.pages),
+            segments,
+            delta_rows: total(&counters.delta_rows, before.delta_rows),
+            rows: total(&counters.rows, before.rows),
+            pages: total(&counters.pages, before.pages),
         }
     }
 }
@@ -82,10 +117,18 @@ unsafe fn run_of<'a>(node: *mut pg_sys::CustomScanState) -> Option<&'a mut Run> 
 
 #[pg_guard]
 pub(super) unsafe extern "C-unwind" fn estimate(
-    _node: *mut pg_sys::CustomScanState,
+    node: *mut pg_sys::CustomScanState,
     _context: *mut pg_sys::ParallelContext,
 ) -> pg_sys::Size {
-    size_of::<Share>()
+    // SAFETY: called by the executor with a node that has begun: its table is open and its query has a snapshot.
+    let segments = unsafe {
+        let segments = list::visible((*node).ss.ss_currentRelation, (*(*node).ss.ps.state).es_snapshot).len();
+        run_of(node).map_or(0, |run| {
+            run.shared_segments = segments;
+            segments
+        })
+    };
+    size_for(segments)
 }
 
 #[pg_guard]
@@ -97,8 +140,8 @@ pub(super) unsafe extern "C-unwind" fn initialize(
     let share = coordinate.cast::<Share>();
     // SAFETY: the memory is as long as `estimate` said and aligned for any type (MAXALIGN).
     unsafe {
-        share.write(Share::new());
         if let Some(run) = run_of(node) {
+            Share::write(share, run.shared_segments);
             run.share = share;
         }
     }
@@ -135,8 +178,8 @@ pub(super) unsafe extern "C-unwind" fn shutdown(node: *mut pg_sys::CustomScanSta
     unsafe {
         if let Some(run) = run_of(node) {
             run.report();
-            if let Some(share) = run.share.as_ref() {
-                run.of_all = Some(share.counters(&run.of_all.unwrap_or_default()));
+            if !run.share.is_null() {
+                run.of_all = Some(Share::counters(run.share, run.of_all.take().unwrap_or_default()));
             }
             run.share = ptr::null_mut();
         }

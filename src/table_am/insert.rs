@@ -6,9 +6,10 @@ use crate::delta::write::{self, LockRequest, NewVersion, Newest, Refused};
 use crate::delta::{predicate, Delta};
 use crate::error::Report;
 use crate::pg::scratch::in_scratch;
+use crate::pg::snapshot::of_transaction;
 use crate::pg::tid;
 use crate::read::segments::LatestSegments;
-use crate::read::{point, TableState};
+use crate::read::{point, rewritten, TableState};
 use crate::segment::visibility_map;
 use cass_storage::row::{EncodedRow, RowKind, RowView};
 use pgrx::pg_sys;
@@ -28,14 +29,7 @@ pub fn open_delta_for_writing(state: &TableState) -> Delta {
 
 /// The snapshot a write is held against: that of the transaction under REPEATABLE READ and SERIALIZABLE, else none.
 fn transaction_snapshot() -> pg_sys::Snapshot {
-    // SAFETY: writes happen inside a transaction.
-    unsafe {
-        if pg_sys::XactIsoLevel >= pg_sys::XACT_REPEATABLE_READ as c_int {
-            pg_sys::GetTransactionSnapshot()
-        } else {
-            std::ptr::null_mut()
-        }
-    }
+    of_transaction().unwrap_or(std::ptr::null_mut())
 }
 
 /// Holds a key that is to be overwritten, whatever it has now. A row that lies in a segment is overwritten through an anchor, so that
@@ -50,16 +44,20 @@ fn hold_to_overwrite(state: &TableState, delta: &Delta, key: &[u8], command: &mu
             command: *command,
         };
         if let Ok(held) = write::hold(delta, key, request, snapshot, &segments, true) {
-            refuse_unseen(snapshot, &held);
+            refuse_unseen(state, snapshot, &held);
             return held;
         }
         *command = next_command();
     }
 }
 
-/// A version that the transaction's snapshot does not see, and that is not its own, may not be overwritten.
-fn refuse_unseen(snapshot: pg_sys::Snapshot, held: &Newest) {
-    if !snapshot.is_null() && !held.visible && !held.own {
+/// A version that the transaction's snapshot does not see, and that is not its own, may not be overwritten; nor one that it may
+/// see only because the table was rewritten.
+fn refuse_unseen(state: &TableState, snapshot: pg_sys::Snapshot, held: &Newest) {
+    if snapshot.is_null() || held.own {
+        return;
+    }
+    if !held.visible || (held.live_row_id().is_some() && rewritten::after_snapshot(state)) {
         write::raise_serialization_failure();
     }
 }
@@ -237,7 +235,7 @@ pub unsafe fn insert_new(
         if held.live_row_id().is_some() {
             raise_duplicate(state, key);
         }
-        refuse_unseen(snapshot, &held);
+        refuse_unseen(state, snapshot, &held);
         // SAFETY: promised by the caller.
         let row = encoded.get_or_insert_with(|| unsafe { version::encode(state, values, row_id) });
         if write::store(delta, &held, &NewVersion { key, row_id, kind: RowKind::Row, row }, command) {

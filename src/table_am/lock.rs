@@ -8,7 +8,7 @@ use crate::pg::scratch::in_scratch;
 use crate::pg::tid;
 use crate::read::segments::LatestSegments;
 use crate::read::state::name;
-use crate::read::{point, TableState};
+use crate::read::{point, rewritten, TableState};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
@@ -61,6 +61,9 @@ pub unsafe extern "C-unwind" fn lock(
         }
         failure.traversed = true;
         *tid = failure.ctid;
+    }
+    if !held.own && rewritten::after_snapshot(&state) {
+        return pg_sys::TM_Result::TM_Updated;
     }
     // SAFETY: PostgreSQL hands over a slot of the table's type.
     if unsafe { point::store_version(&state, newest, &key, slot) } {

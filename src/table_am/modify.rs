@@ -7,7 +7,7 @@ use crate::delta::Delta;
 use crate::pg::scratch::in_scratch;
 use crate::pg::tid;
 use crate::read::segments::LatestSegments;
-use crate::read::{point, TableState};
+use crate::read::{point, rewritten, TableState};
 use cass_storage::row::RowKind;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
@@ -52,7 +52,8 @@ impl Target<'_> {
         failure.ctid = tid::from_row_id(held.row.map_or(self.row_id, |(row_id, _)| row_id));
         match held.live_row_id() {
             Some(newest) if newest == self.row_id => {
-                if !self.crosscheck.is_null() && !held.visible && !held.own {
+                let unseen = !self.crosscheck.is_null() && !held.visible;
+                if !held.own && (unseen || rewritten::after_snapshot(self.state)) {
                     return Verdict::Failed(pg_sys::TM_Result::TM_Updated);
                 }
                 Verdict::Held(held)

@@ -7,6 +7,11 @@
 //! of them is larger than all others together. Each merge thus at least doubles what holds any one row, so a
 //! row is rewritten a logarithmic number of times; and where no window qualifies, sizes fall geometrically from
 //! the largest segment to either side, so their number is logarithmic too.
+//!
+//! Where that leaves several, neighbours that are together small enough are merged all the same: every read looks
+//! into each of them, and writing them again costs little. A merge of this kind writes no more than the limit, once
+//! for each segment that a flush adds. Autovacuum flushes a fifth of a table or more, so that a table below the limit
+//! is written about five times for each change to it.
 
 /// Segments merged at least at a time.
 pub const FAN_IN: usize = 4;
@@ -46,10 +51,16 @@ impl SegmentInfo {
 }
 
 /// The segments to merge next, as indexes into `segments` in ascending order of sequence, or `None` if merging
-/// is not worth its cost. `segments` must be all committed segments of the table, those not visible to everyone
-/// included, in any order.
-pub fn choose(segments: &[SegmentInfo]) -> Option<Vec<usize>> {
+/// is not worth its cost. Neighbours of `eager_bytes` together are always worth it. `segments` must be all committed
+/// segments of the table, those not visible to everyone included, in any order.
+pub fn choose(segments: &[SegmentInfo], eager_bytes: u64) -> Option<Vec<usize>> {
     let order = in_sequence(segments);
+    let window = choose_tiered(segments, &order).or_else(|| choose_small(segments, &order, eager_bytes));
+    window.map(<[usize]>::to_vec)
+}
+
+/// The window whose merge is the cheapest way to have one segment less, of those that the size-tiered policy allows.
+fn choose_tiered<'a>(segments: &[SegmentInfo], order: &'a [usize]) -> Option<&'a [usize]> {
     let mut best: Option<(u64, &[usize])> = None;
     for start in 0..order.len() {
         let (mut total, mut largest) = (0u64, 0u64);
@@ -65,14 +76,32 @@ pub fn choose(segments: &[SegmentInfo]) -> Option<Vec<usize>> {
             if count < FAN_IN || largest > total - largest {
                 continue;
             }
-            // The cheapest way to have one segment less.
             let cost = total / (count as u64 - 1);
             if best.is_none_or(|(least, _)| cost < least) {
                 best = Some((cost, &order[start..=end]));
             }
         }
     }
-    best.map(|(_, window)| window.to_vec())
+    best.map(|(_, window)| window)
+}
+
+/// The longest window of at least two neighbours that are together no larger than `limit`.
+fn choose_small<'a>(segments: &[SegmentInfo], order: &'a [usize], limit: u64) -> Option<&'a [usize]> {
+    let mut best: &[usize] = &[];
+    for start in 0..order.len() {
+        let mut total = 0u64;
+        for end in start..order.len().min(start + MAX_INPUTS) {
+            let segment = &segments[order[end]];
+            total = total.saturating_add(segment.bytes);
+            if !segment.may_be_merged() || total > limit {
+                break;
+            }
+            if end - start + 1 > best.len() {
+                best = &order[start..=end];
+            }
+        }
+    }
+    (best.len() > 1).then_some(best)
 }
 
 /// All segments that may be merged into one, for a full compaction: the longest windows of neighbours, each
@@ -127,21 +156,21 @@ mod tests {
 
     #[test]
     fn fewer_than_four_segments_stay() {
-        assert_eq!(choose(&sizes(&[5, 5, 5])), None);
-        assert_eq!(choose(&[]), None);
+        assert_eq!(choose(&sizes(&[5, 5, 5]), 0), None);
+        assert_eq!(choose(&[], 0), None);
     }
 
     #[test]
     fn equal_neighbours_are_merged_in_order_of_sequence() {
         let mut segments = sizes(&[5, 5, 5, 5]);
         segments.reverse();
-        assert_eq!(choose(&segments), Some(vec![3, 2, 1, 0]));
+        assert_eq!(choose(&segments, 0), Some(vec![3, 2, 1, 0]));
     }
 
     #[test]
     fn a_large_segment_is_not_rewritten_for_small_ones() {
-        assert_eq!(choose(&sizes(&[100, 1, 1, 1])), None);
-        assert_eq!(choose(&sizes(&[100, 1, 1, 1, 1])), Some(vec![1, 2, 3, 4]));
+        assert_eq!(choose(&sizes(&[100, 1, 1, 1]), 0), None);
+        assert_eq!(choose(&sizes(&[100, 1, 1, 1, 1]), 0), Some(vec![1, 2, 3, 4]));
     }
 
     #[test]
@@ -149,10 +178,10 @@ mod tests {
         let mut segments = sizes(&[2, 2, 2, 2, 2, 2]);
         segments[3].bulk = true;
         segments[3].visible_to_all = false;
-        assert_eq!(choose(&segments), None);
+        assert_eq!(choose(&segments, 0), None);
         assert_eq!(choose_all(&segments), vec![vec![0, 1, 2], vec![4, 5]]);
         segments[3].visible_to_all = true;
-        assert_eq!(choose(&segments).map(|window| window.len()), Some(6));
+        assert_eq!(choose(&segments, 0).map(|window| window.len()), Some(6));
     }
 
     #[test]
@@ -167,14 +196,44 @@ mod tests {
     }
 
     #[test]
-    fn any_number_of_flushes_leaves_few_segments_and_rewrites_little() {
-        let mut segments: Vec<SegmentInfo> = Vec::new();
-        let (mut written, mut most) = (0, 0);
-        for sequence in 1..=5000 {
-            segments.push(segment(sequence, 1 + sequence % 3));
-            while let Some(window) = choose(&segments) {
-                let bytes: u64 = window.iter().map(|index| segments[*index].bytes).sum();
-                written += bytes;
+    fn neighbours_below_the_limit_are_merged_however_few_they_are() {
+        assert_eq!(choose(&sizes(&[3, 1]), 4 * MB), Some(vec![0, 1]));
+        assert_eq!(choose(&sizes(&[3, 2]), 4 * MB), None);
+        assert_eq!(choose(&sizes(&[4]), 4 * MB), None);
+        assert_eq!(choose(&sizes(&[9, 2, 1, 1]), 4 * MB), Some(vec![1, 2, 3]));
+        assert_eq!(choose(&sizes(&[1, 1, 9, 1, 1]), 4 * MB), Some(vec![0, 1]));
+    }
+
+    #[test]
+    fn the_limit_does_not_reach_over_a_bulk_segment_that_is_not_visible_to_all() {
+        let mut segments = sizes(&[1, 1, 1]);
+        segments[1].bulk = true;
+        segments[1].visible_to_all = false;
+        assert_eq!(choose(&segments, 4 * MB), None);
+        segments[1].visible_to_all = true;
+        assert_eq!(choose(&segments, 4 * MB), Some(vec![0, 1, 2]));
+    }
+
+    /// What became of a table after `flushes`, whose sizes are given: the largest number of segments there were after a
+    /// VACUUM, bytes written by merges, and the largest number of bytes that one VACUUM wrote.
+    struct Course {
+        segments: Vec<SegmentInfo>,
+        most: usize,
+        written: u64,
+        written_at_once: u64,
+    }
+
+    /// Flushes one segment after another; where `overwriting`, a merge keeps only as much as its largest input has.
+    fn run(flushes: impl Iterator<Item = u64>, eager_bytes: u64, overwriting: bool) -> Course {
+        let mut course = Course { segments: Vec::new(), most: 0, written: 0, written_at_once: 0 };
+        for (bytes, sequence) in flushes.zip(1..) {
+            let segments = &mut course.segments;
+            segments.push(SegmentInfo { bytes, ..segment(sequence, 0) });
+            let mut at_once = 0;
+            while let Some(window) = choose(segments, eager_bytes) {
+                let sizes = window.iter().map(|index| segments[*index].bytes);
+                let bytes = if overwriting { sizes.max().unwrap_or(0) } else { sizes.sum() };
+                at_once += bytes;
                 let merged = SegmentInfo {
                     sequence_low: segments[window[0]].sequence_low,
                     sequence_high: segments[window[window.len() - 1]].sequence_high,
@@ -188,10 +247,37 @@ mod tests {
                 });
                 segments.push(merged);
             }
-            most = most.max(segments.len());
+            course.most = course.most.max(segments.len());
+            course.written += at_once;
+            course.written_at_once = course.written_at_once.max(at_once);
         }
-        let total: u64 = segments.iter().map(|segment| segment.bytes).sum();
-        assert!(most <= 24, "{most} segments");
-        assert!(written <= 12 * total, "{written} bytes written for {total}");
+        course
+    }
+
+    #[test]
+    fn any_number_of_flushes_leaves_few_segments_and_rewrites_little() {
+        for eager_bytes in [0, 4 * MB] {
+            let course = run((1..=5000).map(|number| (1 + number % 3) * MB), eager_bytes, false);
+            let total: u64 = course.segments.iter().map(|segment| segment.bytes).sum();
+            assert!(course.most <= 24, "{} segments", course.most);
+            assert!(course.written <= 12 * total, "{} bytes written for {total}", course.written);
+        }
+    }
+
+    #[test]
+    fn a_small_table_that_is_overwritten_again_and_again_stays_one_segment() {
+        let course = run([2 * MB].into_iter().chain([MB / 2; 100]), 4 * MB, true);
+        assert_eq!(course.most, 1);
+        assert!(course.written <= 100 * 2 * MB, "{} bytes written", course.written);
+    }
+
+    #[test]
+    fn tiny_flushes_never_have_a_vacuum_write_more_than_the_limit_beyond_the_tiers() {
+        let flushes = || [8192; 20_000].into_iter();
+        let (tiered, eager) = (run(flushes(), 0, false), run(flushes(), 4 * MB, false));
+        assert!(eager.most < tiered.most, "{} segments, {} in tiers", eager.most, tiered.most);
+        let more = eager.written.saturating_sub(tiered.written);
+        assert!(more <= 20_000 * 2 * MB, "{more} bytes more");
+        assert!(eager.written_at_once <= tiered.written_at_once.max(4 * MB) * 2, "{}", eager.written_at_once);
     }
 }

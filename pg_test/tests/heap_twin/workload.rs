@@ -42,7 +42,12 @@ fn names(columns: &[Column]) -> String {
 
 impl Workload {
     pub fn new(schema: Schema, seed: u64) -> Self {
-        let cluster = Cluster::with_settings(&[("cass.enforcement", "off"), ("max_parallel_workers_per_gather", "0")]);
+        let eager_merge_size = if seed.is_multiple_of(2) { "4MB" } else { "0" };
+        let cluster = Cluster::with_settings(&[
+            ("cass.enforcement", "off"),
+            ("max_parallel_workers_per_gather", "0"),
+            ("cass.eager_merge_size", eager_merge_size),
+        ]);
         let (session, other) = (cluster.connect(), cluster.connect());
         let mut workload = Workload {
             schema,

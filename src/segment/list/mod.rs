@@ -13,6 +13,7 @@ use pgrx::pg_sys::{self, Datum};
 
 use super::{cache, metapage, relation, visibility_map};
 use crate::error::Report;
+use crate::pg::snapshot::committed_after;
 
 mod change;
 mod copy;
@@ -204,6 +205,19 @@ pub fn listed(storage_id: u64, snapshot: pg_sys::Snapshot) -> Vec<ListedSegment>
     list.close(pg_sys::AccessShareLock);
     segments.sort_unstable_by_key(|listed| std::cmp::Reverse(listed.entry.sequence_high));
     segments
+}
+
+/// Whether a life of a table began by a rewrite that another transaction committed after `snapshot`, which sees its rows all the
+/// same.
+pub fn is_rewritten_after(storage_id: u64, snapshot: pg_sys::Snapshot) -> bool {
+    let mut rewritten = false;
+    let list = List::open(pg_sys::AccessShareLock);
+    list.scan_life(storage_id, snapshot, |row| {
+        // SAFETY: the snapshot is the one of the scan.
+        rewritten |= row.frozen_by().is_some_and(|xid| unsafe { committed_after(xid, snapshot) });
+    });
+    list.close(pg_sys::AccessShareLock);
+    rewritten
 }
 
 /// Whether rows of a life of a table are in the list that nobody new sees, but that still keep their runs.

@@ -85,6 +85,16 @@ impl ListRow {
         unsafe { pg_sys::htup::HeapTupleHeaderGetXmin((*self.tuple).t_data) }
     }
 
+    /// The transaction that wrote the row and froze it, so that all snapshots see it.
+    pub(super) fn frozen_by(&self) -> Option<pg_sys::TransactionId> {
+        // SAFETY: the tuple is still there and has a header. Freezing leaves the id in it.
+        unsafe {
+            let header = (*self.tuple).t_data;
+            let frozen = u32::from((*header).t_infomask) & pg_sys::HEAP_XMIN_FROZEN == pg_sys::HEAP_XMIN_FROZEN;
+            frozen.then(|| (*header).t_choice.t_heap.t_xmin)
+        }
+    }
+
     /// Whether its writer, or one who deletes it, is at work; this transaction counts as one.
     pub(super) fn is_changing(&self) -> bool {
         // SAFETY: the tuple is still there and has a header, which is read without a lock, as hint bits are. A row that is only
