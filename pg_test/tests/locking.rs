@@ -156,11 +156,10 @@ fn a_lock_ends_with_its_transaction_and_leaves_the_row_as_it_was() {
 fn a_condition_is_tested_again_on_the_row_that_was_waited_for() {
     in_each_place(|cluster, observer| {
         let mut first = cluster.connect();
-        first.run("BEGIN; UPDATE t SET n = n + 100 WHERE k IN (1, 2); UPDATE t SET k = 40 WHERE k = 4; DELETE FROM t WHERE k = 5");
+        first.run("BEGIN; UPDATE t SET n = n + 100 WHERE k IN (1, 2); DELETE FROM t WHERE k = 5");
         let statements = [
             ("UPDATE t SET v = 'seen' WHERE k = 1 AND n > 100 RETURNING n, v", vec!["110|seen"]),
             ("UPDATE t SET v = 'seen' WHERE k = 2 AND n < 100 RETURNING n, v", vec![]),
-            ("DELETE FROM t WHERE k = 4 RETURNING k", vec![]),
             ("UPDATE t SET v = 'seen' WHERE k = 5 RETURNING k", vec![]),
         ];
         // The snapshot of each is older than the first transaction's end.
@@ -174,7 +173,35 @@ fn a_condition_is_tested_again_on_the_row_that_was_waited_for() {
         for (rows, expected) in &results[1..] {
             assert_eq!(rows, expected);
         }
-        assert_eq!(observer.rows("SELECT * FROM t ORDER BY k"), ["1|v1|110", "2|v2|120", "3|v3|30", "40|v4|40"]);
+        assert_eq!(observer.rows("SELECT * FROM t ORDER BY k"), ["1|v1|110", "2|v2|120", "3|v3|30", "4|v4|40"]);
+    });
+}
+
+#[test]
+fn who_waited_for_a_row_that_got_another_key_is_told_so() {
+    in_each_place(|cluster, observer| {
+        for sql in [
+            "UPDATE t SET n = 0 WHERE k IN (3, 4)",
+            "DELETE FROM t WHERE k IN (3, 4)",
+            "UPDATE t SET k = 50 WHERE k = 4",
+            "SELECT FROM t WHERE k = 4 FOR KEY SHARE",
+        ] {
+            let mut first = cluster.connect();
+            first.run("BEGIN; UPDATE t SET k = 40 WHERE k = 4");
+            let waiting = cluster.connect().in_background(sql);
+            waiting.wait_until_blocked(observer);
+            first.run("COMMIT");
+            let (mut session, result) = waiting.join();
+            assert!(result.as_ref().is_err_and(|error| error.starts_with("40001")), "{sql}: {result:?}");
+            assert_eq!(session.rows("SELECT * FROM t WHERE k > 2 ORDER BY k"), ["3|v3|30", "5|v5|50", "40|v4|40"]);
+            session.run("UPDATE t SET k = 4 WHERE k = 40");
+        }
+        observer.run("VACUUM t");
+        assert_eq!(observer.rows("SELECT * FROM t WHERE k > 2 ORDER BY k"), ["3|v3|30", "4|v4|40", "5|v5|50"]);
+        observer.run("UPDATE t SET k = 40 WHERE k = 4");
+        observer.flush("t");
+        assert_eq!(observer.rows("SELECT * FROM t WHERE k > 2 ORDER BY k"), ["3|v3|30", "5|v5|50", "40|v4|40"]);
+        assert_eq!(observer.delta_rows_of("t"), 0, "the tombstone went into a segment");
     });
 }
 

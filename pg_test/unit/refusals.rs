@@ -478,4 +478,32 @@ mod tests {
             allowed(&format!("SELECT * FROM messages WHERE {condition} AND body = 'x'"));
         }
     }
+
+    #[pg_test]
+    fn columns_that_name_a_transaction_are_refused_and_those_that_name_a_row_are_not() {
+        tables();
+        run("CREATE TABLE unplaced (a int) USING cass; INSERT INTO unplaced VALUES (1)");
+        assert_eq!(
+            error_of("SELECT xmin FROM messages WHERE channel = 1"),
+            "0A000|system column \"xmin\" is not supported for table \"messages\"|\
+             VACUUM moves rows of access method cass to where no transaction is noted beside them.|\
+             To notice changes of a row compare its ctid, which every UPDATE changes, or a column of your own."
+        );
+        for sql in [
+            "SELECT cmax FROM messages",
+            "SELECT 1 FROM messages m WHERE m.channel = 1 ORDER BY m.xmax::text",
+            "SELECT (SELECT m.cmin FROM plain LIMIT 1) FROM messages m WHERE channel = 1",
+            "SELECT x FROM (SELECT xmin AS x FROM messages) s",
+            "WITH m AS (SELECT xmin AS x FROM messages) SELECT x FROM m",
+            "UPDATE messages SET body = 'y' WHERE channel = 1 RETURNING xmin",
+            "DELETE FROM unplaced WHERE xmin::text = '5'",
+        ] {
+            assert_eq!(sqlstate_of(sql), "0A000", "{sql}");
+        }
+        allowed("SELECT xmin, cmin FROM plain");
+        assert_eq!(text("SELECT tableoid::regclass::text || (ctid IS NULL) FROM unplaced"), "unplacedfalse");
+        let before = text("SELECT ctid::text FROM messages WHERE channel = 1 AND sent = 1");
+        run("UPDATE messages SET body = 'y' WHERE channel = 1 AND sent = 1");
+        assert_ne!(text("SELECT ctid::text FROM messages WHERE channel = 1 AND sent = 1"), before);
+    }
 }

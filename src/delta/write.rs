@@ -46,6 +46,20 @@ impl Newest {
     pub fn live_row_id(&self) -> Option<u64> {
         self.row.filter(|(_, kind)| *kind == RowKind::Row).map(|(row_id, _)| row_id)
     }
+
+    /// For who has found no row where it expected one.
+    ///
+    /// # Errors
+    /// 40001 where another transaction has given the row another key: it lives on, and cannot be found from here. PostgreSQL says
+    /// the same of rows that moved to another partition (`ExecUpdate`).
+    pub fn raise_if_moved(&self) {
+        if !self.own && self.row.is_some_and(|(_, kind)| kind == RowKind::Moved) {
+            Report::new("40001", "could not serialize access due to concurrent update")
+                .detail("The row was given another primary key by another transaction.")
+                .hint("Run the transaction again.")
+                .raise();
+        }
+    }
 }
 
 /// Why a key could not be held.

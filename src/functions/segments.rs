@@ -168,7 +168,7 @@ fn hex(bytes: &[u8]) -> String {
 fn kind_name(kind: RowKind) -> &'static str {
     match kind {
         RowKind::Row => "row",
-        RowKind::RowTombstone => "row tombstone",
+        RowKind::RowTombstone | RowKind::Moved => "row tombstone",
         RowKind::Anchor => "anchor",
         RowKind::RangeTombstone => "range tombstone",
         RowKind::PartitionTombstone => "partition tombstone",

@@ -12,7 +12,7 @@ use cass_storage::row::{RowKind, RowView};
 use cass_storage::StorageError;
 use pgrx::pg_sys;
 
-use super::stored;
+use super::stored::{self, Tombstone};
 use crate::delta::{Delta, DeltaCursor};
 use crate::read::segments::with_latest_snapshot;
 use crate::read::TableState;
@@ -52,7 +52,13 @@ pub fn flush(state: &TableState) -> Flushed {
                 // SAFETY: no lock or pin is held here that others wait for longer than for a page.
                 unsafe { pg_sys::vacuum_delay_point() };
                 if flush.takes(&cursor, key) {
-                    writer.push(key, stored::partition_len(state, key), &cursor)?;
+                    let partition_len = stored::partition_len(state, key);
+                    match cursor.header() {
+                        moved if moved.kind == RowKind::Moved => {
+                            writer.push(key, partition_len, &Tombstone::in_place_of(moved))?;
+                        }
+                        _ => writer.push(key, partition_len, &cursor)?,
+                    }
                 }
                 cursor.advance()?;
             }
@@ -94,7 +100,7 @@ impl Flush {
         self.moved.push(tid);
         match cursor.header().kind {
             RowKind::Anchor => false,
-            RowKind::RowTombstone => self.hides_something(key),
+            RowKind::RowTombstone | RowKind::Moved => self.hides_something(key),
             _ => true,
         }
     }

@@ -103,7 +103,7 @@ impl Statement {
                     return Walk::Skip;
                 }
                 if self.fault.is_none() {
-                    self.fault = self.misuse(node);
+                    self.fault = self.misuse(node).or_else(|| self.transaction_column(node, scopes));
                 }
                 Walk::Descend
             });
@@ -213,6 +213,31 @@ impl Statement {
                 return Some(report.location(self.source, location));
             }
             unlike_tokens(node, self.source)
+        }
+    }
+
+    /// The error of a column that tells a version's transaction. A flush would change it under a program that takes it for
+    /// the version's name, which would then overwrite what it has not read.
+    unsafe fn transaction_column(&self, node: *mut Node, scopes: &Scopes) -> Option<Report> {
+        // SAFETY: the node is live, and part of the query entered last; the name of a live relation's entry is a C string.
+        unsafe {
+            let var = downcast::<pg_sys::Var>(node, NodeTag::T_Var)?;
+            let column = match i32::from(var.varattno) {
+                pg_sys::MinTransactionIdAttributeNumber => "xmin",
+                pg_sys::MinCommandIdAttributeNumber => "cmin",
+                pg_sys::MaxTransactionIdAttributeNumber => "xmax",
+                pg_sys::MaxCommandIdAttributeNumber => "cmax",
+                _ => return None,
+            };
+            let origin = scopes.origins(node).into_iter().find(|origin| self.entries.contains(&origin.entry))?;
+            let table = crate::catalog::identifier::owned(pg_sys::get_rel_name((*origin.entry).relid));
+            let report = Report::new(
+                "0A000",
+                format!("system column \"{column}\" is not supported for table \"{table}\""),
+            )
+            .detail("VACUUM moves rows of access method cass to where no transaction is noted beside them.")
+            .hint("To notice changes of a row compare its ctid, which every UPDATE changes, or a column of your own.");
+            Some(report.location(self.source, var.location))
         }
     }
 }

@@ -49,6 +49,7 @@ pub unsafe extern "C-unwind" fn lock(
         }
     };
     let Some(newest) = held.live_row_id() else {
+        held.raise_if_moved();
         failure.ctid = *tid;
         return pg_sys::TM_Result::TM_Deleted;
     };

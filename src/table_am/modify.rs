@@ -59,7 +59,10 @@ impl Target<'_> {
                 Verdict::Held(held)
             }
             Some(_) => Verdict::Failed(pg_sys::TM_Result::TM_Updated),
-            None => Verdict::Failed(pg_sys::TM_Result::TM_Deleted),
+            None => {
+                held.raise_if_moved();
+                Verdict::Failed(pg_sys::TM_Result::TM_Deleted)
+            }
         }
     }
 }
@@ -106,7 +109,7 @@ pub unsafe extern "C-unwind" fn delete(
             Verdict::Held(held) => held,
             Verdict::Failed(result) => break result,
         };
-        if store_tombstone(&target, &held) {
+        if store_tombstone(&target, &held, RowKind::RowTombstone) {
             release_replaced(&state, &held);
             break pg_sys::TM_Result::TM_Ok;
         }
@@ -119,10 +122,10 @@ pub unsafe extern "C-unwind" fn delete(
     result
 }
 
-fn store_tombstone(target: &Target<'_>, held: &Newest) -> bool {
+fn store_tombstone(target: &Target<'_>, held: &Newest, kind: RowKind) -> bool {
     let row_id = row_ids::next(target.state);
-    let row = version::encode_tombstone(row_id);
-    let new = NewVersion { key: target.key, row_id, kind: RowKind::RowTombstone, row: &row };
+    let row = version::encode_tombstone(kind, row_id);
+    let new = NewVersion { key: target.key, row_id, kind, row: &row };
     write::store(target.delta, held, &new, target.command)
 }
 
@@ -187,7 +190,7 @@ unsafe fn update_row(
             Verdict::Failed(result) => return result,
         };
         let stored = if moves {
-            store_tombstone(target, &held)
+            store_tombstone(target, &held, RowKind::Moved)
         } else {
             // SAFETY: promised by the caller.
             let row = encoded.get_or_insert_with(|| unsafe { version::encode(state, &values, new_id) });

@@ -112,16 +112,9 @@ unsafe fn encode_as(state: &TableState, values: &Values, row_id: u64, keeps_move
     builder.encode()
 }
 
-/// Encodes the tombstone of a row.
-pub fn encode_tombstone(row_id: u64) -> Vec<u8> {
-    let header = RowHeader {
-        kind: RowKind::RowTombstone,
-        row_id,
-        write_time: write_time(),
-        marker: false,
-        expiry: None,
-        natts: 0,
-    };
+/// Encodes the tombstone of a row; `kind` tells whether the row is gone or has another key.
+pub fn encode_tombstone(kind: RowKind, row_id: u64) -> Vec<u8> {
+    let header = RowHeader { kind, row_id, write_time: write_time(), marker: false, expiry: None, natts: 0 };
     RowBuilder::new(header).encode()
 }
 

@@ -42,6 +42,9 @@ pub enum RowKind {
     PartitionTombstone = 5,
     /// The partition's static columns.
     Static = 6,
+    /// A row tombstone in the delta whose row was given another key, so that who waited for it cannot take it for deleted.
+    /// In a segment it is a [`RowKind::RowTombstone`].
+    Moved = 7,
 }
 
 impl RowKind {
@@ -57,13 +60,14 @@ impl RowKind {
             4 => RowKind::RangeTombstone,
             5 => RowKind::PartitionTombstone,
             6 => RowKind::Static,
+            7 => RowKind::Moved,
             _ => return Err(StorageError::damaged("unknown kind of row")),
         })
     }
 
     /// Whether the version says that something was deleted.
     pub fn is_tombstone(self) -> bool {
-        matches!(self, RowKind::RowTombstone | RowKind::RangeTombstone | RowKind::PartitionTombstone)
+        matches!(self, RowKind::RowTombstone | RowKind::Moved | RowKind::RangeTombstone | RowKind::PartitionTombstone)
     }
 }
 
