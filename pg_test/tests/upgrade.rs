@@ -284,14 +284,17 @@ fn preparing_says_what_is_in_the_way_and_does_the_other_tables() {
     };
     let mut other = cluster.connect();
     other.run("BEGIN; INSERT INTO busy VALUES (1); PREPARE TRANSACTION 'p'");
-    refused(&mut session, "a transaction that writes to it is open.");
+    refused(&mut session, "a transaction that writes to it or locks rows of it is open.");
     assert_eq!((session.delta_rows_of("idle"), session.segments_of("idle")), (0, 1));
     other.run("COMMIT PREPARED 'p'");
     other.run("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT");
     session.run("INSERT INTO busy VALUES (2)");
-    refused(&mut session, "1 rows are locked, or newer than the oldest transaction.");
-    other.run("COMMIT; BEGIN; SELECT FROM busy WHERE k = 2 FOR UPDATE");
-    refused(&mut session, "1 rows are locked, or newer than the oldest transaction.");
+    refused(&mut session, "1 rows are newer than the oldest transaction.");
+    // Whoever may lock rows may write an anchor at any moment.
+    for lock in ["SELECT FROM busy WHERE k = 2 FOR UPDATE", "LOCK TABLE busy IN ROW SHARE MODE"] {
+        other.run(&format!("COMMIT; BEGIN; {lock}"));
+        refused(&mut session, "a transaction that writes to it or locks rows of it is open.");
+    }
     other.run("COMMIT");
     session.run(PREPARE);
     assert_eq!(session.delta_rows_of("busy"), 0);

@@ -57,6 +57,21 @@ fn reads_open_neither_list_nor_delta_once_both_are_settled() {
 }
 
 #[test]
+fn rows_written_after_a_lock_beside_vacuum_are_seen() {
+    let cluster = cluster();
+    let (mut session, mut locker) = (cluster.connect(), cluster.connect());
+    create(&mut session);
+    for round in 1..=50 {
+        session.run(&format!("INSERT INTO t VALUES (5, {round})"));
+        let lock = locker.in_background("SELECT FROM t WHERE k IN (1, 2, 3) FOR UPDATE");
+        session.run("VACUUM t");
+        locker = lock.finish().0;
+        session.run(&format!("UPDATE t SET v = {round} WHERE k = 7"));
+        assert_eq!(session.value("SELECT v FROM t WHERE k = 7"), round.to_string());
+    }
+}
+
+#[test]
 fn a_snapshot_older_than_what_the_map_tells_does_not_go_by_it() {
     let cluster = cluster();
     let (mut writer, mut reader, mut idle) = (cluster.connect(), cluster.connect(), cluster.connect());

@@ -9,7 +9,7 @@ use crate::segment::{metapage, relation, source, visibility_map};
 
 /// Why a delta was not noted as empty.
 pub enum InUse {
-    /// Somebody holds a lock that lets him write.
+    /// Somebody holds a lock that lets him write rows or lock them.
     Written,
     /// It holds rows.
     HoldsRows,
@@ -29,9 +29,11 @@ pub fn delta_holds_rows(rel: pg_sys::Relation, snapshot: pg_sys::Snapshot) -> bo
 }
 
 /// Notes in metapage and visibility map that the delta of an open table holds nothing, if that is so. Writers are kept out
-/// meanwhile, if none is at work: one takes the note back once it has its lock, before it writes. Nobody is waited for.
+/// meanwhile, if none is at work, and so are those who lock rows, since they write anchors: each takes the note back once it has
+/// its lock, before it writes. Nobody is waited for.
 pub fn note_delta_if_empty(rel: pg_sys::Relation) -> Result<(), InUse> {
-    let lock = pg_sys::ShareLock as pg_sys::LOCKMODE;
+    // The weakest that conflicts with the RowShareLock of SELECT ... FOR UPDATE.
+    let lock = pg_sys::ExclusiveLock as pg_sys::LOCKMODE;
     // SAFETY: the table is open.
     if !unsafe { pg_sys::ConditionalLockRelation(rel, lock) } {
         return Err(InUse::Written);

@@ -10,7 +10,8 @@ use crate::read::TableState;
 use crate::segment::list::{self, List};
 use crate::segment::{relation, visibility_map};
 
-/// `int8lt` and `int8gt` of pg_proc.dat.
+/// `oideq`, `int8lt` and `int8gt` of pg_proc.dat.
+const OIDEQ: u32 = 184;
 const INT8LT: u32 = 469;
 const INT8GT: u32 = 470;
 
@@ -23,7 +24,7 @@ pub fn list(state: &TableState, vacuum: impl FnOnce(pg_sys::Relation)) {
     with_latest_snapshot(|snapshot| {
         list.scan_tables(snapshot, |row| {
             let table = row.table();
-            if (table == own && row.storage_id() != state.storage_id) || !exists(table) {
+            if (table == own && row.storage_id() != state.storage_id) || !exists(table, snapshot) {
                 stale.push(row.tid());
             }
         });
@@ -40,18 +41,33 @@ pub fn note_segments(state: &TableState) {
     list::note_in_map(state.rel, |work| with_latest_snapshot(work));
 }
 
-/// Whether there is a relation of this OID.
-fn exists(table: pg_sys::Oid) -> bool {
-    let none = pg_sys::Datum::from(0_usize);
-    // SAFETY: a look-up in the relation cache by OID.
+/// Whether `snapshot` sees a relation of this OID. The catalog caches would not do: they hear of a new table a moment after
+/// snapshots see it, and its rows in the list.
+fn exists(table: pg_sys::Oid, snapshot: pg_sys::Snapshot) -> bool {
+    let mut key = pg_sys::ScanKeyData::default();
+    // SAFETY: the key names the first column of the index, of type oid, and lives until the scan ends.
     unsafe {
-        pg_sys::SearchSysCacheExists(
-            pg_sys::SysCacheIdentifier::RELOID as i32,
+        pg_sys::ScanKeyInit(
+            &raw mut key,
+            pg_sys::Anum_pg_class_oid as pg_sys::AttrNumber,
+            pg_sys::BTEqualStrategyNumber as pg_sys::StrategyNumber,
+            pg_sys::Oid::from(OIDEQ),
             pg_sys::Datum::from(table),
-            none,
-            none,
-            none,
-        )
+        );
+        let lock = pg_sys::AccessShareLock as pg_sys::LOCKMODE;
+        let class = pg_sys::table_open(pg_sys::RelationRelationId, lock);
+        let scan = pg_sys::systable_beginscan(
+            class,
+            pg_sys::Oid::from(pg_sys::ClassOidIndexId),
+            true,
+            snapshot,
+            1,
+            &raw mut key,
+        );
+        let found = !pg_sys::systable_getnext(scan).is_null();
+        pg_sys::systable_endscan(scan);
+        pg_sys::table_close(class, lock);
+        found
     }
 }
 

@@ -125,9 +125,9 @@ fn prepare(table: &mut Table) -> bool {
     match emptied {
         Some(Err(in_use)) => {
             table.obstacle = match (in_use, flushed.left) {
-                (InUse::Written, _) => "a transaction that writes to it is open".into(),
+                (InUse::Written, _) => "a transaction that writes to it or locks rows of it is open".into(),
                 (InUse::HoldsRows, left) => {
-                    format!("{} rows are locked, or newer than the oldest transaction", left.max(1))
+                    format!("{} rows are newer than the oldest transaction", left.max(1))
                 }
             };
             false
