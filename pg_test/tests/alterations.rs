@@ -36,6 +36,32 @@ fn a_rewrite_can_compute_from_a_column_that_the_same_statement_drops() {
 }
 
 #[test]
+fn row_ids_of_a_move_that_was_rolled_back_are_not_given_again() {
+    let cluster = cluster();
+    let (mut session, mut other) = (cluster.connect(), cluster.connect());
+    session.run("CREATE TABLESPACE place LOCATION ''");
+    session.run(
+        "CREATE TABLE t (k int PRIMARY KEY, v text) USING cass;
+         CREATE INDEX t_v ON t (v);
+         INSERT INTO t VALUES (1, 'first')",
+    );
+    for rolled_back in ["ALTER TABLE t SET TABLESPACE place", "UPDATE t SET v = v; CLUSTER t USING t_v"] {
+        session.run(&format!(
+            "BEGIN; {rolled_back}; INSERT INTO t SELECT k, 'ghost' FROM generate_series(100, 300) k; ROLLBACK"
+        ));
+        for (writer, first) in [(&mut session, 10), (&mut other, 310), (&mut cluster.connect(), 610)] {
+            writer.run(&format!("INSERT INTO t SELECT k, 'real' FROM generate_series({first}, {first} + 150) k"));
+        }
+        assert_eq!(session.rows("SELECT count(*), count(DISTINCT ctid) FROM t"), ["454|454"], "{rolled_back}");
+        for (value, rows) in [("ghost", "0"), ("real", "453"), ("first", "1")] {
+            session.run("SET enable_seqscan = off");
+            assert_eq!(session.rows(&format!("SELECT count(*) FROM t WHERE v = '{value}'")), [rows], "{rolled_back}");
+        }
+        session.run("DELETE FROM t WHERE v = 'real'");
+    }
+}
+
+#[test]
 fn the_delta_goes_with_its_table_to_another_tablespace() {
     let cluster = cluster();
     let mut session = cluster.connect();

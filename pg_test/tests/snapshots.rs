@@ -178,12 +178,78 @@ fn what_was_rolled_back_is_not_there() {
 }
 
 #[test]
+fn an_older_snapshot_sees_the_same_rows_after_vacuum_full() {
+    let cluster = cluster();
+    let (mut writer, mut reader) = (cluster.connect(), cluster.connect());
+    create(&mut writer);
+    let large = |text: &str, n: usize| format!("repeat('{text}', {n})");
+    writer.run(&format!(
+        "ALTER TABLE t ADD w text; ALTER TABLE t ALTER w SET STORAGE EXTERNAL; UPDATE t SET w = {}",
+        large("old", 9000)
+    ));
+    writer.flush("t");
+    const VALUES: &str = "SELECT sum(length(w)), min(left(w, 3)), max(left(w, 3)) FROM t";
+    for rewrite in [
+        "VACUUM FULL t",
+        "VACUUM t; VACUUM FULL t",
+        "CLUSTER t USING t_v",
+        "VACUUM FULL t; VACUUM t; VACUUM FULL t; VACUUM t",
+    ] {
+        let (before, values) = (both_ways(&mut writer), writer.rows(VALUES));
+        reader.run("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT FROM pg_class LIMIT 1");
+        writer.run(&format!(
+            "UPDATE t SET v = v + 1, w = {} WHERE k % 3 = 0; DELETE FROM t WHERE k % 7 = 0",
+            large("new", 8000)
+        ));
+        writer.run(&format!("INSERT INTO t SELECT k, k, {} FROM generate_series(7, 35, 7) k", large("add", 7000)));
+        let (after, new_values) = (both_ways(&mut writer), writer.rows(VALUES));
+        for statement in rewrite.split("; ") {
+            writer.run(statement);
+            assert_eq!(both_ways(&mut writer), after, "{rewrite}, at {statement}");
+            assert_eq!(writer.rows(VALUES), new_values, "{rewrite}, at {statement}");
+        }
+        assert_eq!(both_ways(&mut reader), before, "{rewrite}");
+        assert_eq!(reader.rows(VALUES), values, "{rewrite}");
+        reader.run("COMMIT");
+        assert_eq!(both_ways(&mut reader), after, "{rewrite}, ended");
+        writer.run("VACUUM FULL t");
+        assert_eq!(
+            writer.value("SELECT count(*) FROM cass_segments('t')"),
+            "1",
+            "{rewrite}, nobody reads what is older"
+        );
+        assert_eq!((both_ways(&mut writer), writer.rows(VALUES)), (after, new_values), "{rewrite}, compacted");
+    }
+}
+
+#[test]
+fn changes_of_a_transaction_survive_its_cluster_and_its_rollback() {
+    let cluster = cluster();
+    let mut session = cluster.connect();
+    create(&mut session);
+    let before = both_ways(&mut session);
+    session.run("BEGIN; UPDATE t SET v = v + 1 WHERE k < 5; SAVEPOINT s; CLUSTER t USING t_v");
+    let inside = both_ways(&mut session);
+    assert_eq!(inside[0][..5], ["1|11", "2|21", "3|31", "4|41", "5|50"]);
+    session.run("INSERT INTO t VALUES (30, 0); ROLLBACK TO s");
+    assert_eq!(both_ways(&mut session), inside);
+    session.run("ROLLBACK");
+    assert_eq!(both_ways(&mut session), before);
+    session.run("BEGIN; UPDATE t SET v = v + 1 WHERE k < 5; CLUSTER t USING t_v; INSERT INTO t VALUES (30, 0); COMMIT");
+    assert_eq!(session.rows("SELECT v FROM t WHERE k IN (4, 5, 30) ORDER BY k"), ["41", "50", "0"]);
+    session.flush("t");
+    assert_eq!(session.rows("SELECT v FROM t WHERE k IN (4, 5, 30) ORDER BY k"), ["41", "50", "0"]);
+}
+
+#[test]
 fn an_older_snapshot_sees_a_rewritten_table_as_of_the_rewrite() {
     let cluster = cluster();
     let (mut writer, mut reader) = (cluster.connect(), cluster.connect());
     create(&mut writer);
     let rows = writer.rows(ALL);
-    for rewrite in ["VACUUM FULL t", "VACUUM t; VACUUM FULL t", "ALTER TABLE t ADD w float DEFAULT random()"] {
+    for rewrite in
+        ["ALTER TABLE t ADD w float DEFAULT random()", "VACUUM t; ALTER TABLE t ADD x float DEFAULT random()"]
+    {
         reader.run("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT FROM pg_class LIMIT 1");
         for statement in rewrite.split("; ") {
             writer.run(statement);

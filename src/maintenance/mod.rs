@@ -11,6 +11,7 @@
 //! - `index_entries`: entries of user indexes whose row is gone;
 //! - `toast`: values that were moved out of rows which a merge drops;
 //! - `bulk_load`: rows into a segment of their own;
+//! - `settled`: whether all snapshots see the same of a table;
 //! - `stored`: how rows become rows of a segment.
 
 mod bulk_load;
@@ -21,6 +22,7 @@ mod in_vacuum;
 mod index_entries;
 mod merge;
 pub mod reclaim;
+mod settled;
 mod stored;
 mod tidy;
 mod toast;
@@ -30,4 +32,5 @@ pub use bulk_load::BulkLoad;
 pub use empty_delta::{delta_holds_rows, note_delta_if_empty, InUse};
 pub use flush::{flush, Flushed};
 pub use merge::{merge, Merged};
+pub use settled::is_settled;
 pub use vacuum::vacuum;

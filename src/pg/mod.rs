@@ -1,5 +1,5 @@
 //! Small wrappers around PostgreSQL: what pgrx does not bind, bytes as `bytea`, node trees, scratch memory, frozen rows, row
-//! ids as TIDs, random numbers, what snapshots can see, statistics, aborted transactions.
+//! ids as TIDs, random numbers, what snapshots can see, what all of them see alike, statistics, aborted transactions.
 
 pub mod bytea;
 pub mod externs;
@@ -11,3 +11,4 @@ pub mod snapshot;
 pub mod statistics;
 pub mod tid;
 pub mod transaction;
+pub mod visibility;

@@ -4,6 +4,7 @@
 
 mod analyze;
 pub mod bulk;
+mod copy;
 mod index_build;
 mod index_fetch;
 mod insert;

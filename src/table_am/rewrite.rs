@@ -1,6 +1,6 @@
 //! Filling a table that takes another's place, and placing the rows of a table that gets its key.
 
-use super::bulk;
+use super::{bulk, copy};
 use crate::error::Report;
 use crate::maintenance::{self, BulkLoad};
 use crate::read::segments::with_latest_snapshot;
@@ -22,30 +22,37 @@ pub fn prepare(rel: pg_sys::Relation) -> TableState {
     TableState::of(rel)
 }
 
-/// `relation_copy_for_cluster`: VACUUM FULL and CLUSTER write the rows that are there now into one segment.
+/// `relation_copy_for_cluster`: VACUUM FULL and CLUSTER write the rows that are there now into one segment. A table of which
+/// snapshots see different rows is copied as it is.
 #[pg_guard]
 pub unsafe extern "C-unwind" fn copy_for_cluster(
     old: pg_sys::Relation,
     new: pg_sys::Relation,
     _index: pg_sys::Relation,
     _use_sort: bool,
-    _oldest_xmin: pg_sys::TransactionId,
-    _xid_cutoff: *mut pg_sys::TransactionId,
-    _multi_cutoff: *mut pg_sys::MultiXactId,
+    horizon: pg_sys::TransactionId,
+    xid_cutoff: *mut pg_sys::TransactionId,
+    multi_cutoff: *mut pg_sys::MultiXactId,
     tuples: *mut f64,
     vacuumed: *mut f64,
     recently_dead: *mut f64,
 ) {
-    let state = prepare(new);
-    let mut load = BulkLoad::new(&state);
-    copy_rows(old, |slot| {
-        // SAFETY: the slot holds a row of the old table, whose columns are those of the new one.
-        unsafe { bulk::push(&state, &mut load, slot, 0) };
-    });
-    let copied = load.finish(new);
+    let copied = if maintenance::is_settled(&TableState::of(old), horizon) {
+        let state = prepare(new);
+        let mut load = BulkLoad::new(&state);
+        copy_rows(old, |slot| {
+            // SAFETY: the slot holds a row of the old table, whose columns are those of the new one.
+            unsafe { bulk::push(&state, &mut load, slot, 0) };
+        });
+        load.finish(new)
+    } else {
+        // SAFETY: core hands over both tables open and locked exclusively, and room for its cutoffs.
+        unsafe { copy::copy_table(old, new, horizon, xid_cutoff, multi_cutoff) };
+        copy_rows(old, |_| {})
+    };
     maintenance::reclaim::note(old);
     // The cutoffs stay as PostgreSQL has them: they become those of the table, which holds no transaction ids, and of its TOAST
-    // table, whose rows are all new.
+    // table, whose rows are all new, or frozen by them.
     // SAFETY: PostgreSQL hands over room for its answers.
     unsafe {
         *tuples = copied as f64;

@@ -1,6 +1,6 @@
 //! The routine and its handler function.
 
-use super::{analyze, index_build, index_fetch, insert, lock, modify, rewrite, scan, slot, storage};
+use super::{analyze, copy, index_build, index_fetch, insert, lock, modify, rewrite, scan, slot, storage};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
@@ -43,7 +43,7 @@ static ROUTINE: Routine = Routine(pg_sys::TableAmRoutine {
     finish_bulk_insert: Some(insert::finish_bulk_insert),
     relation_set_new_filenode: Some(storage::set_new_filenode),
     relation_nontransactional_truncate: Some(storage::nontransactional_truncate),
-    relation_copy_data: Some(storage::copy_data),
+    relation_copy_data: Some(copy::copy_data),
     relation_copy_for_cluster: Some(rewrite::copy_for_cluster),
     relation_vacuum: Some(storage::vacuum),
     scan_analyze_next_block: Some(analyze::next_block),

@@ -1,7 +1,7 @@
 //! Row ids for new versions, taken from the metapage in batches.
 
 use crate::read::TableState;
-use crate::segment::metapage;
+use crate::segment::{metapage, relation};
 use std::cell::RefCell;
 use std::collections::HashMap;
 
@@ -19,7 +19,8 @@ struct Batch {
 }
 
 thread_local! {
-    static BATCHES: RefCell<HashMap<u64, Batch>> = RefCell::new(HashMap::new());
+    /// By file too: what a copy has given is not the original's, if a rollback brings that back.
+    static BATCHES: RefCell<HashMap<(relation::FileNode, u64), Batch>> = RefCell::new(HashMap::new());
 }
 
 /// A row id that no version of the table has had or will have.
@@ -28,7 +29,11 @@ pub fn next(state: &TableState) -> u64 {
         if batches.len() > TABLES {
             batches.clear();
         }
-        let batch = batches.entry(state.storage_id).or_insert(Batch { next: 0, end: 0, size: FIRST_BATCH / 2 });
+        let batch = batches.entry((relation::file_node(state.rel), state.storage_id)).or_insert(Batch {
+            next: 0,
+            end: 0,
+            size: FIRST_BATCH / 2,
+        });
         if batch.next == batch.end {
             batch.size = (batch.size * 2).min(LARGEST_BATCH);
             batch.next = metapage::reserve_row_ids(state.rel, batch.size);

@@ -35,22 +35,6 @@ pub unsafe extern "C-unwind" fn nontransactional_truncate(rel: pg_sys::Relation)
     metapage::reset(rel);
 }
 
-/// `relation_copy_data`: SET TABLESPACE copies the blocks, the storage id with them, and takes the delta along.
-#[pg_guard]
-pub unsafe extern "C-unwind" fn copy_data(rel: pg_sys::Relation, new_node: *const pg_sys::RelFileNode) {
-    // SAFETY: as heapam does: the new file is made, filled block by block, and the old one dropped at commit.
-    unsafe {
-        crate::delta::tablespace::follow(rel, (*new_node).spcNode);
-        let persistence = (*(*rel).rd_rel).relpersistence;
-        pg_sys::FlushRelationBuffers(rel);
-        let target = pg_sys::RelationCreateStorage(*new_node, persistence, true);
-        let main = pg_sys::ForkNumber::MAIN_FORKNUM;
-        pg_sys::RelationCopyStorage(pg_sys::RelationGetSmgr(rel), target, main, persistence);
-        pg_sys::RelationDropStorage(rel);
-        pg_sys::smgrclose(target);
-    }
-}
-
 /// `relation_vacuum`
 #[pg_guard]
 pub unsafe extern "C-unwind" fn vacuum(

@@ -4,6 +4,7 @@ use pgrx::pg_sys::{self, Datum};
 
 use super::SegmentEntry;
 use crate::pg::bytea;
+use crate::pg::visibility::is_same_to_all;
 
 /// Attribute numbers of the list's columns.
 pub(super) mod column {
@@ -107,6 +108,12 @@ impl ListRow {
             pg_sys::TransactionIdIsInProgress(self.xmin())
                 || (deleted && (by_several || pg_sys::TransactionIdIsInProgress(xmax)))
         }
+    }
+
+    /// Whether it is the same to every snapshot. The caller keeps those who change the table's segments out.
+    pub fn is_same_to_all(&self, horizon: pg_sys::TransactionId) -> bool {
+        // SAFETY: the tuple is still there and has a header.
+        unsafe { is_same_to_all((*self.tuple).t_data, horizon) }
     }
 
     /// The segment, or `None` for a run that is only reserved.

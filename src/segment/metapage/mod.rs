@@ -222,6 +222,11 @@ pub fn set_layout(rel: pg_sys::Relation, layout: u64) {
     cache::forget(Some(relation::oid(rel)));
 }
 
+/// Forgets what this backend knows of the files of a table, which have got the content of others.
+pub fn files_filled(rel: pg_sys::Relation) {
+    cache::forget(Some(relation::oid(rel)));
+}
+
 /// Says whether the delta may hold rows; writes nothing where the metapage says so already. For the visibility map, which
 /// is to be changed with it.
 pub(super) fn set_delta_dirty(rel: pg_sys::Relation, dirty: bool) {
