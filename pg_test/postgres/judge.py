@@ -20,6 +20,8 @@ class Report:
         self.files = 0
         self.steps = 0
         self.by_rule = defaultdict(list)
+        # Where both kinds of table give the same: file, statement, and the how manieth of its kind in the file.
+        self.alike = set()
 
     def add(self, rule, title, statement, heap_answer, cass_answer):
         self.by_rule[rule].append((title, statement, heap_answer, cass_answer))
@@ -48,7 +50,9 @@ class Report:
         print(f"  {len(self.failures):6}  explained by no rule")
 
 
-def judge_regress(suite, work, source, only=()):
+def judge_regress(suite, work, source, only=(), comparable=None):
+    """`comparable` is the report of the same scripts with heaps in the place of what cass refuses: a statement that is alike there
+    differs here for want of what was refused before it, by ways that no rule follows (views left behind, for one)."""
     report, state = Report(suite, "statements"), rules.State(identifiers.keywords(source))
     output = work / "output" / suite
     scripts = suites.script_folder(work, suite)
@@ -59,12 +63,19 @@ def judge_regress(suite, work, source, only=()):
         script = (scripts / f"{name}.sql").read_text(errors="replace")
         heap_out, cass_out = ((output / kind / f"{name}.out").read_text(errors="replace") for kind in ("heap", "cass"))
         state.begin_file()
+        met = Counter()
         report.files += 1
         pairs = transcript.paired(transcript.steps(script, heap_out), transcript.steps(script, cass_out))
         report.steps += len(pairs)
         for heap_step, cass_step in pairs:
             place = f"{name}:{cass_step.line}"
             rule = rules.judge(place, cass_step.statement, results.parse(heap_step.answer), results.parse(cass_step.answer), state)
+            met[cass_step.statement] += 1
+            occurrence = (name, cass_step.statement, met[cass_step.statement])
+            if rule == "":
+                report.alike.add(occurrence)
+            if rule is None and comparable is not None and occurrence in comparable.alike:
+                rule = "follows: alike where what is refused is a heap"
             if rule != "" and (not only or name in only):
                 report.add(rule, place + _causes(rule, cass_step, state), cass_step.statement, heap_step.answer, cass_step.answer)
     return report

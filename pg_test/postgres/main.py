@@ -43,11 +43,16 @@ def main():
     options = arguments()
     if options.what != "compare":
         run(options)
-    failures = 0
-    for suite in SUITES:
+    failures, reports = 0, {}
+    # The suites with heaps first: the others are judged beside them.
+    for suite in sorted(SUITES, reverse=True):
         if options.what in ("all", "compare", suite):
-            judged = judge.judge_isolation if suite.startswith("isolation") else judge.judge_regress
-            report = judged(suite, options.work, options.source, options.names)
+            if suite.startswith("isolation"):
+                report = judge.judge_isolation(suite, options.work, options.source, options.names)
+            else:
+                comparable = reports.get(suites.RegressWithHeaps.name)
+                report = judge.judge_regress(suite, options.work, options.source, options.names, comparable)
+            reports[suite] = report
             report.print()
             report.write(options.work / "report")
             failures += len(report.failures)

@@ -14,7 +14,7 @@ REFUSALS = [
     (r"ON CONFLICT is not supported", "refused: ON CONFLICT"),
     (r"TABLESAMPLE is not supported", "refused: TABLESAMPLE"),
     (r"foreign key cannot reference cass table", "refused: foreign key to a cass table"),
-    (r"cass tables have no such system column", "refused: system column"),
+    (r"system column .* is not supported for table", "refused: system column"),
     (r"cannot publish table", "refused: publication"),
     (r"primary key of a cass table cannot|cannot drop the primary key of|cannot be deferrable", "refused: form of the primary key"),
     (r"access method .* cannot index|BRIN|brin", "refused: BRIN"),
@@ -38,6 +38,16 @@ PHYSICAL = re.compile(
     r"pg_relation_size|pg_table_size|pg_total_relation_size|pg_indexes_size|relfilenode|pg_relation_filepath|relpages|reltuples|"
     r"pg_stat_\w+|pg_statio_\w+|pg_locks|pg_visibility|pageinspect|relfrozenxid|relallvisible|pg_column_compression|brin_\w+|gin_clean",
     re.IGNORECASE)
+
+
+# Statements that differ by what is not in their text: the file's name, a part of the statement, the rule.
+KNOWN = [
+    ("window", "unbounded_syntax_test1b(", "order of rows, through a window"),
+    # Its views are of other tables here, whose DROP was refused beside that of a partition, or it is written with ON CONFLICT.
+    ("updatable_views", "select * from base_tbl", "follows: refused: ON CONFLICT"),
+    # The query prepared here needs the primary key that the test drops.
+    ("functional_deps", "EXECUTE foo", "follows: refused: form of the primary key"),
+]
 
 
 class State:
@@ -73,6 +83,8 @@ def judge(place, statement, heap, cass, state):
     state.place = place
     cass.messages = [message for message in cass.messages if not UNPLACED.search(message.text)]
     verdict = _judge(statement, heap, cass, state)
+    if verdict is None:
+        verdict = next((rule for file, part, rule in KNOWN if place.startswith(file + ":") and part in statement), None)
     _remember(statement, heap, cass, state, verdict)
     return verdict
 
