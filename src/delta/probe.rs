@@ -32,8 +32,6 @@ pub struct Version {
     pub row_id: u64,
     pub kind: RowKind,
     pub row: Vec<u8>,
-    /// The running transaction of somebody else that is replacing the row, if there is one.
-    pub replaced_by: Option<pg_sys::TransactionId>,
     /// The command that wrote the row, where this transaction did.
     pub own_command: Option<pg_sys::CommandId>,
 }
@@ -43,11 +41,7 @@ impl Version {
     ///
     /// # Safety
     /// `tuple` is a tuple of `heap` in a pinned buffer.
-    unsafe fn of_tuple(
-        heap: pg_sys::Relation,
-        tuple: pg_sys::HeapTuple,
-        replaced_by: Option<pg_sys::TransactionId>,
-    ) -> Version {
+    unsafe fn of_tuple(heap: pg_sys::Relation, tuple: pg_sys::HeapTuple) -> Version {
         // SAFETY: promised by the caller.
         unsafe {
             let raw = RawRow::of_tuple(heap, tuple);
@@ -59,7 +53,6 @@ impl Version {
                 row_id: raw.row_id,
                 kind: raw.kind,
                 row: raw.row.to_vec(),
-                replaced_by,
                 own_command: own.then(|| pg_sys::HeapTupleHeaderGetCmin(header)),
             }
         }
@@ -73,34 +66,93 @@ pub fn dirty_snapshot() -> pg_sys::SnapshotData {
 
 /// Probes `key` with a dirty snapshot. All its entries are read: a committed row is taken before one in progress is.
 pub fn probe(delta: &Delta, key: &[u8]) -> Probe {
+    let mut result = Probe::Nothing;
+    for_each_entry(delta, key, |dirty, raw, slot| {
+        if let Some(writer) = writer_in_progress(dirty, &raw) {
+            result = Probe::InProgress(writer);
+            return false;
+        }
+        let mut should_free = false;
+        // SAFETY: the slot holds the row, whose page it pins.
+        result = Probe::Found(unsafe {
+            let tuple = pg_sys::ExecFetchSlotHeapTuple(slot, false, &mut should_free);
+            Version::of_tuple(delta.heap, tuple)
+        });
+        true
+    });
+    result
+}
+
+/// What the delta has of one version.
+pub enum Trace {
+    /// It is there, committed or written by this transaction, and `replaced_by` may be replacing it.
+    There { replaced_by: Option<pg_sys::TransactionId> },
+    /// It is being written.
+    InProgress(Writer),
+    /// Another version of its key is there.
+    Superseded,
+    /// Nobody has written a later one than the segments have, but `replaced_by` may be doing so.
+    Elsewhere { replaced_by: Option<pg_sys::TransactionId> },
+}
+
+/// Looks for the version `row_id` of `key` with a dirty snapshot. A version in progress and the committed one that it is to replace
+/// are told apart: who looks for either is to wait for the writer.
+pub fn trace(delta: &Delta, key: &[u8], row_id: u64) -> Trace {
+    let mut result = Trace::Elsewhere { replaced_by: None };
+    for_each_entry(delta, key, |dirty, raw, _| {
+        let is_it = raw.row_id == row_id;
+        match (writer_in_progress(dirty, &raw), &result) {
+            (Some(writer), _) if is_it => result = Trace::InProgress(writer),
+            (None, _) if is_it => result = Trace::There { replaced_by: replacer(dirty) },
+            (Some(writer), Trace::Elsewhere { .. }) if !writer.anchor => {
+                result = Trace::Elsewhere { replaced_by: Some(writer.xid) };
+            }
+            (None, Trace::Elsewhere { replaced_by: None }) if raw.kind == RowKind::Anchor => {
+                result = Trace::Elsewhere { replaced_by: replacer(dirty) };
+            }
+            (None, _) if raw.kind != RowKind::Anchor => result = Trace::Superseded,
+            _ => {}
+        }
+        is_it
+    });
+    result
+}
+
+fn writer_in_progress(dirty: &pg_sys::SnapshotData, raw: &RawRow<'_>) -> Option<Writer> {
+    (dirty.xmin != pg_sys::InvalidTransactionId).then_some(Writer {
+        xid: dirty.xmin,
+        speculative_token: dirty.speculativeToken,
+        row_id: raw.row_id,
+        anchor: raw.kind == RowKind::Anchor,
+    })
+}
+
+fn replacer(dirty: &pg_sys::SnapshotData) -> Option<pg_sys::TransactionId> {
+    (dirty.xmax != pg_sys::InvalidTransactionId).then_some(dirty.xmax)
+}
+
+/// Calls `visit` with each row of `key` that a dirty snapshot sees, until it returns true: with what the snapshot says of who is at
+/// work on the row, with its columns, and with the slot that holds it.
+fn for_each_entry(
+    delta: &Delta,
+    key: &[u8],
+    mut visit: impl FnMut(&pg_sys::SnapshotData, RawRow<'_>, *mut pg_sys::TupleTableSlot) -> bool,
+) {
     let mut dirty = dirty_snapshot();
     let scan = begin_key_scan(delta, &mut dirty, &KeyCondition::Equal(key));
-    let mut result = Probe::Nothing;
-    // SAFETY: slot and scan live to the end of the block; the row is copied before the slot moves on.
+    // SAFETY: slot and scan live to the end of the block; the row is used before the slot moves on.
     unsafe {
         let slot = pg_sys::table_slot_create(delta.heap, std::ptr::null_mut());
         while pg_sys::index_getnext_slot(scan, pg_sys::ScanDirection::ForwardScanDirection, slot) {
             pg_sys::slot_getallattrs(slot);
             let raw = RawRow::of_values(std::slice::from_raw_parts((*slot).tts_values, column::COUNT));
-            if dirty.xmin != pg_sys::InvalidTransactionId {
-                result = Probe::InProgress(Writer {
-                    xid: dirty.xmin,
-                    speculative_token: dirty.speculativeToken,
-                    row_id: raw.row_id,
-                    anchor: raw.kind == RowKind::Anchor,
-                });
-                continue;
+            if visit(&dirty, raw, slot) {
+                break;
             }
-            let replaced_by = (dirty.xmax != pg_sys::InvalidTransactionId).then_some(dirty.xmax);
-            let mut should_free = false;
-            let tuple = pg_sys::ExecFetchSlotHeapTuple(slot, false, &mut should_free);
-            result = Probe::Found(Version::of_tuple(delta.heap, tuple, replaced_by));
-            break;
         }
         pg_sys::ExecDropSingleTupleTableSlot(slot);
         pg_sys::index_endscan(scan);
     }
-    result
 }
 
 impl Delta {

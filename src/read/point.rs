@@ -2,7 +2,7 @@
 
 use super::segments::{with_latest_snapshot, with_newest, LatestSegments};
 use super::{row, ColumnSet, TableState};
-use crate::delta::probe::{probe, Probe};
+use crate::delta::probe::{probe, trace, Probe, Trace};
 use crate::delta::write::Segments;
 use crate::delta::DeltaCursor;
 use crate::pg::scratch::in_scratch;
@@ -157,22 +157,21 @@ fn with_segment_row<R>(state: &TableState, row_id: u64, work: impl FnOnce(&[u8],
 
 /// Judges the version `row_id` of `key` by what is there now (delta first, then the segments).
 fn whereabouts(state: &TableState, row_id: u64, key: &[u8]) -> Whereabouts {
-    let in_segments = || LatestSegments::of(state).newest(key).is_some_and(|(newest, _)| newest == row_id);
-    let newest = |is_newest: bool, replaced_by| {
-        if is_newest {
-            Whereabouts::Newest { replaced_by }
-        } else {
-            Whereabouts::Dead
-        }
-    };
-    match probe_now(state, key) {
-        Probe::Found(version) if version.kind == RowKind::Anchor => newest(in_segments(), version.replaced_by),
-        Probe::Found(version) => newest(version.row_id == row_id, version.replaced_by),
-        Probe::InProgress(writer) if writer.row_id == row_id => {
+    let traced = state.open_delta().map(|delta| {
+        let traced = in_scratch(|| trace(&delta, key, row_id));
+        delta.close();
+        traced
+    });
+    match traced.unwrap_or(Trace::Elsewhere { replaced_by: None }) {
+        Trace::There { replaced_by } => Whereabouts::Newest { replaced_by },
+        Trace::InProgress(writer) => {
             Whereabouts::InProgress { xid: writer.xid, speculative_token: writer.speculative_token }
         }
-        Probe::InProgress(writer) => newest(in_segments(), (!writer.anchor).then_some(writer.xid)),
-        Probe::Nothing => newest(in_segments(), None),
+        Trace::Superseded => Whereabouts::Dead,
+        Trace::Elsewhere { replaced_by } => match LatestSegments::of(state).newest(key) {
+            Some((newest, _)) if newest == row_id => Whereabouts::Newest { replaced_by },
+            _ => Whereabouts::Dead,
+        },
     }
 }
 
