@@ -126,7 +126,22 @@ mod tests {
     #[pg_test]
     fn an_empty_value_alone_is_no_partition_key() {
         readings();
-        assert_eq!(sqlstate_of("INSERT INTO readings VALUES ('', 1)"), "22023");
+        assert_eq!(
+            error_of("INSERT INTO readings VALUES ('', 1)"),
+            "22023|the partition key of a row may not be empty: column \"sensor\"|An empty value alone has no token that a row could \
+             have.|Give it a value, or add another column to the partition key: beside others a value may be empty."
+        );
+    }
+
+    #[pg_test]
+    fn a_key_that_is_too_long_is_refused_with_its_limit() {
+        readings();
+        assert_eq!(
+            error_of("INSERT INTO readings VALUES (repeat('x', 70000), 1)"),
+            "54000|partition key is too long|The value of column \"sensor\" has 70000 bytes; 65535 are the most.|Use a shorter \
+             value, or a hash of it, in the primary key."
+        );
+        assert_eq!(sqlstate_of("INSERT INTO readings VALUES (repeat('x', 3000), 1)"), "54000");
     }
 
     #[pg_test]

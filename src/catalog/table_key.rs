@@ -3,7 +3,7 @@
 use std::ffi::CStr;
 
 use cass_storage::key::{self, KeyReader, Order};
-use cass_storage::token::PartitionKeyBuilder;
+use cass_storage::token::{PartitionKeyBuilder, MAX_PARTITION_KEY_BYTES};
 use pgrx::pg_sys::{self, Datum, Oid};
 
 use super::key_layout::KeyLayout;
@@ -75,11 +75,17 @@ impl Misfit<'_> {
         match self {
             Self::Value(column, error) => column.raise(error),
             Self::TooLong(column, length) => Report::new("54000", "partition key is too long")
-                .detail(format!("The value of column \"{}\" has {length} bytes.", column.name))
+                .detail(format!(
+                    "The value of column \"{}\" has {length} bytes; {MAX_PARTITION_KEY_BYTES} are the most.",
+                    column.name
+                ))
+                .hint(SHORTER_KEY)
                 .raise(),
         }
     }
 }
+
+const SHORTER_KEY: &str = "Use a shorter value, or a hash of it, in the primary key.";
 
 impl TableKey {
     /// The key that these columns make, given the layout its options describe.
@@ -185,6 +191,7 @@ impl TableKey {
                 format!("the partition key of a row may not be empty: column \"{}\"", self.columns[0].name),
             )
             .detail("An empty value alone has no token that a row could have.")
+            .hint("Give it a value, or add another column to the partition key: beside others a value may be empty.")
             .raise();
         }
         key
@@ -199,7 +206,7 @@ impl TableKey {
         }
         if bytes.len() > MAX_KEY_BYTES {
             Report::new("54000", format!("key of {} bytes exceeds the maximum of {MAX_KEY_BYTES}", bytes.len()))
-                .hint("Use a shorter value, or a hash of it, in the primary key.")
+                .hint(SHORTER_KEY)
                 .raise();
         }
         EncodedKey { bytes, partition_len }
