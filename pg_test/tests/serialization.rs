@@ -71,6 +71,33 @@ fn increments_of_a_row_that_vacuum_moves_again_and_again_are_not_lost() {
     assert_eq!(session.rows("SELECT n FROM counter"), ["300"]);
 }
 
+/// Eight sessions add to one row that lies in the delta, and to one that lies in a segment to begin with.
+#[test]
+fn ten_thousand_increments_by_eight_sessions_add_up() {
+    let cluster = cluster();
+    let mut session = cluster.connect();
+    create_counter(&mut session);
+    session.run("INSERT INTO counter VALUES (2, 0, 'segment')");
+    session.flush("counter");
+    session.run("INSERT INTO counter VALUES (1, 0, 'delta')");
+    let writers: Vec<_> = (0..8)
+        .map(|_| {
+            let mut session = cluster.connect();
+            std::thread::spawn(move || {
+                for _ in 0..125 {
+                    for k in [1, 2] {
+                        let increments =
+                            format!("UPDATE counter SET n = n + 1 WHERE k = {k}; COMMIT; BEGIN; ").repeat(5);
+                        session.run(&format!("BEGIN; {increments} COMMIT"));
+                    }
+                }
+            })
+        })
+        .collect();
+    writers.into_iter().for_each(|writer| writer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+    assert_eq!(session.rows("SELECT k, n FROM counter ORDER BY k"), ["1|5000", "2|5000"]);
+}
+
 #[test]
 fn a_newer_version_than_the_snapshot_sees_is_a_serialization_failure() {
     let cluster = cluster();
