@@ -209,14 +209,52 @@ impl Cluster {
         output_of(self.client(name).args(arguments))
     }
 
-    /// A running standby that streams from this cluster.
-    pub fn standby(&self) -> Cluster {
-        let mut standby = Cluster { folder: new_folder(), postmaster: None };
+    /// Runs a program that works on the cluster's data folder, as `pg_checksums`, and returns what it printed. Panics if it fails.
+    pub fn run_server_tool(&self, name: &str, arguments: &[&str]) -> String {
+        let mut tool = command(name);
+        tool.args(arguments);
+        match name {
+            "pg_verifybackup" => tool.arg(self.data()),
+            "pg_rewind" => tool.arg("--target-pgdata").arg(self.data()),
+            _ => tool.arg("--pgdata").arg(self.data()),
+        };
+        output_of(&mut tool)
+    }
+
+    /// A base backup of this cluster, not started.
+    pub fn backup(&self) -> Cluster {
+        self.base_backup(&[])
+    }
+
+    fn base_backup(&self, options: &[&str]) -> Cluster {
+        let backup = Cluster { folder: new_folder(), postmaster: None };
         output_of(
             self.client("pg_basebackup")
-                .args(["--write-recovery-conf", "--checkpoint=fast", "--wal-method=stream", "--no-sync", "--pgdata"])
-                .arg(standby.data()),
+                .args(["--checkpoint=fast", "--wal-method=stream", "--no-sync"])
+                .args(options)
+                .arg("--pgdata")
+                .arg(backup.data()),
         );
+        backup
+    }
+
+    /// Another cluster with a copy of the data of this one, which is stopped.
+    pub fn copy(&self) -> Cluster {
+        assert!(self.postmaster.is_none(), "the server runs");
+        let copy = Cluster { folder: new_folder(), postmaster: None };
+        output_of(Command::new("cp").arg("-a").arg(self.data()).arg(copy.data()));
+        copy
+    }
+
+    /// Puts an empty file into the data folder, as `recovery.signal`.
+    pub fn mark(&self, name: &str) {
+        let path = self.data().join(name);
+        fs::write(&path, []).unwrap_or_else(|e| panic!("{path:?}: {e}"));
+    }
+
+    /// A running standby that streams from this cluster.
+    pub fn standby(&self) -> Cluster {
+        let mut standby = self.base_backup(&["--write-recovery-conf"]);
         standby.start();
         standby
     }

@@ -1,7 +1,8 @@
 //! What pg_dump, publications and logical decoding make of cass tables.
 
-use cass_server_tests::{Cluster, Session};
+use cass_server_tests::{wait_until, Cluster, Session};
 use std::fs;
+use std::path::Path;
 
 const TABLES: [&str; 4] = ["readings", "members", "\"Odd Name\"", "plain"];
 
@@ -43,6 +44,20 @@ fn described(cluster: &Cluster, database: &str) -> String {
     cluster.run_client("psql", &psql)
 }
 
+/// A dump as text, without the random words of psql's restricted mode.
+fn dumped(cluster: &Cluster, database: &str, options: &[&str]) -> Vec<String> {
+    let dump = cluster.run_client("pg_dump", &[&["-d", database], options].concat());
+    dump.lines().filter(|line| !line.contains("restrict ")).map(str::to_owned).collect()
+}
+
+/// The content of a file, or of those in a folder.
+fn files_of(path: &Path) -> Vec<Vec<u8>> {
+    match fs::read_dir(path) {
+        Ok(folder) => folder.flatten().flat_map(|entry| files_of(&entry.path())).collect(),
+        Err(_) => vec![fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))],
+    }
+}
+
 #[test]
 fn a_restored_dump_has_the_same_tables_and_rows() {
     let cluster = Cluster::with_settings(&[("cass.enforcement", "strict")]);
@@ -50,16 +65,18 @@ fn a_restored_dump_has_the_same_tables_and_rows() {
     create(&mut session);
     let (expected, shown) = (rows(&mut session), described(&cluster, "postgres"));
     assert!(shown.contains("PRIMARY KEY, cass_key (sensor_id, day, ts DESC)"), "{shown}");
-    let dumps: [(&str, &[&str]); 3] = [
+    let dumps: [(&str, &[&str]); 4] = [
         ("plain", &["--format=plain"]),
         ("inserts", &["--format=plain", "--rows-per-insert=7"]),
         ("custom", &["--format=custom"]),
+        ("directory", &["--format=directory", "--jobs=4", "--compress=0"]),
     ];
+    let text = dumped(&cluster, "postgres", &[]);
     for (name, options) in dumps {
         let file = cluster.socket().join(name);
         let path = file.to_string_lossy();
         cluster.run_client("pg_dump", &[options, &["--file", &path]].concat());
-        let dump = String::from_utf8_lossy(&fs::read(&file).unwrap_or_default()).into_owned();
+        let dump: String = files_of(&file).iter().map(|file| String::from_utf8_lossy(file).into_owned()).collect();
         assert!(dump.contains("readings"), "{name}: the dump is empty");
         for hidden in ["cass_delta", "cass_catalog.segment"] {
             assert!(!dump.contains(hidden), "{name}: {hidden} is in the dump");
@@ -67,18 +84,66 @@ fn a_restored_dump_has_the_same_tables_and_rows() {
         session.run(&format!("CREATE DATABASE restored_{name}"));
         let database = format!("restored_{name}");
         match name {
-            "custom" => cluster.run_client("pg_restore", &["--exit-on-error", "--jobs=2", "-d", &database, &path]),
+            "custom" | "directory" => {
+                cluster.run_client("pg_restore", &["--exit-on-error", "--jobs=4", "-d", &database, &path])
+            }
             _ => cluster.run_client("psql", &["-X", "-q", "-v", "ON_ERROR_STOP=1", "-d", &database, "-f", &path]),
         };
         let mut restored = cluster.connect_to(&database);
         restored.run("SET cass.enforcement = off");
         assert_eq!(rows(&mut restored), expected, "{name}");
         assert_eq!(described(&cluster, &database), shown, "{name}");
+        assert_eq!(dumped(&cluster, &database, &[]), text, "{name}: dumped again");
+        let refused = cluster.connect_to(&database).error("SELECT * FROM readings WHERE day = '2026-09-01'");
+        assert!(refused.starts_with("42K01"), "{name}: {refused}");
         // It is a table like the first: a key is overwritten, and VACUUM flushes.
         restored.run("INSERT INTO readings VALUES ('s1', '2026-09-01', '2026-09-01 00:07:00+00', 8, 'over')");
-        restored.flush("readings");
+        // The session that pg_dump had may still be about to end.
+        wait_until("VACUUM flushes", || {
+            restored.run("VACUUM readings");
+            restored.delta_rows_of("readings") == 0
+        });
         assert_eq!(restored.rows("SELECT value, status FROM readings WHERE sensor_id = 's1' AND ts = '2026-09-01 00:07:00+00' AND day = '2026-09-01'"), ["8|over"]);
     }
+}
+
+#[test]
+fn parts_of_a_dump_are_restored_one_after_the_other() {
+    let cluster = Cluster::with_settings(&[("cass.enforcement", "strict")]);
+    let mut session = cluster.connect();
+    create(&mut session);
+    let expected = rows(&mut session);
+    // Other OIDs than in the first database, so that nothing can go by those.
+    session.run("CREATE DATABASE parts");
+    session.run("CREATE DATABASE one");
+    let restore = |database: &str, text: &str| {
+        let mut psql = cluster.client("psql");
+        psql.args(["-X", "-q", "-v", "ON_ERROR_STOP=1", "-d", database, "-c", text]);
+        let output = psql.output().unwrap_or_else(|error| panic!("psql: {error}"));
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    };
+    let file = cluster.socket().join("part");
+    let path = file.to_string_lossy();
+    for options in [["--schema-only"], ["--data-only"]] {
+        cluster.run_client("pg_dump", &["--format=custom", options[0], "--file", &path]);
+        cluster.run_client("pg_restore", &["--exit-on-error", "--jobs=4", "-d", "parts", &path]);
+    }
+    let mut parts = cluster.connect_to("parts");
+    parts.run("SET cass.enforcement = off");
+    assert_eq!(rows(&mut parts), expected);
+    assert_eq!(described(&cluster, "parts"), described(&cluster, "postgres"));
+    // Data over data: what is there already is overwritten, and stays one row.
+    parts.run("DELETE FROM plain; UPDATE readings SET value = 0 WHERE sensor_id = 's1'");
+    cluster.run_client("pg_restore", &["--exit-on-error", "-d", "parts", &path]);
+    assert_eq!(rows(&mut parts), expected);
+    restore("one", "CREATE EXTENSION cass");
+    cluster.run_client("pg_dump", &["--format=custom", "-t", "readings", "--file", &path]);
+    cluster.run_client("pg_restore", &["--exit-on-error", "-d", "one", &path]);
+    let mut one = cluster.connect_to("one");
+    one.run("SET cass.enforcement = off");
+    assert_eq!(one.rows("SELECT t::text FROM readings t ORDER BY t::text"), expected[0]);
+    let options = ["-t", "readings"];
+    assert_eq!(dumped(&cluster, "one", &options), dumped(&cluster, "postgres", &options));
 }
 
 #[test]
