@@ -5,7 +5,7 @@ use pgrx::Spi;
 
 use super::frame::{self, Statement};
 use super::utility::{Call, Remainder};
-use super::{alter_table, create_table, key_index, nodes, object_access, option_list};
+use super::{alter_table, create_table, key_index, nodes, object_access, option_list, publication};
 use crate::catalog::access_method;
 use crate::catalog::identifier::{owned, quote, quote_list};
 use crate::catalog::primary_key::{self, qualified_name, relation_name, PrimaryKey};
@@ -45,11 +45,14 @@ pub(super) unsafe fn to_cass(call: &Call, statement: *mut pg_sys::AlterTableStmt
         }
         (*statement).cmds = nodes::list(rest);
         let call = *call;
-        frame::begin(Statement::AlterTable, Vec::new(), move |_| match declaration {
-            _ if !keys.is_empty() => add_keys(&call, statement, keys, &options),
-            Some(declaration) if !drops_old => declaration.add(table, &options),
-            _ if !options.is_empty() => option_list::refuse_without_key(&name, &options),
-            _ => create_table::unplaced_notice(&name),
+        frame::begin(Statement::AlterTable, Vec::new(), move |_| {
+            publication::warn_of_publications(table);
+            match declaration {
+                _ if !keys.is_empty() => add_keys(&call, statement, keys, &options),
+                Some(declaration) if !drops_old => declaration.add(table, &options),
+                _ if !options.is_empty() => option_list::refuse_without_key(&name, &options),
+                _ => create_table::unplaced_notice(&name),
+            }
         });
     }
     Remainder::RunFrame

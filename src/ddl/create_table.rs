@@ -6,7 +6,7 @@ use pgrx::pg_sys::{self, ObjectType};
 
 use super::frame::{self, Outcome, Statement};
 use super::utility::{Call, Remainder};
-use super::{key_index, nodes, option_list};
+use super::{key_index, nodes, option_list, publication};
 use crate::catalog::access_method::{KEY_ACCESS_METHOD, TABLE_ACCESS_METHOD};
 use crate::catalog::identifier::{owned, quote};
 use crate::catalog::{self, primary_key};
@@ -87,6 +87,7 @@ pub(super) fn refuse_unlogged(table: &str) -> ! {
 /// Says what a cass table without a primary key is; options that a key should have taken are an error.
 fn report_missing_key(outcome: Outcome) {
     let Some(table) = outcome.created else { return };
+    publication::warn_of_publications(table);
     if primary_key::primary_key_of(table).is_some() {
         return;
     }

@@ -1,32 +1,103 @@
-//! Publications: logical replication of a cass table sends nothing, so none may be named in one.
+//! Publications: logical replication of a cass table sends nothing. So none may be named in one, and one that covers all tables
+//! or a schema's says which of them it leaves out.
 
-use pgrx::pg_sys::{self, PublicationObjSpecType};
+use pgrx::pg_sys::{self, Oid, PublicationObjSpecType};
+use pgrx::Spi;
 
+use super::frame::{self, Statement};
 use super::nodes;
 use super::utility::{Call, Remainder};
+use crate::catalog::identifier::{owned, quote};
 use crate::catalog::{self, primary_key};
-use crate::error::Report;
+use crate::error::{keeping_sqlstate, Report};
+
+/// Tables that a warning names.
+const NAMED: usize = 10;
 
 /// CREATE PUBLICATION.
 pub(super) fn create(call: &Call) -> Remainder {
-    // SAFETY: the hook dispatches by the node's tag.
+    // SAFETY: the hook dispatches by the node's tag; a publication has a name.
     unsafe {
         let statement: *mut pg_sys::CreatePublicationStmt = (*call.statement).utilityStmt.cast();
         refuse_cass_tables((*statement).pubobjects);
+        warn_when_run(owned((*statement).pubname))
     }
-    Remainder::Run
 }
 
 /// ALTER PUBLICATION; dropping a table from one is no concern.
 pub(super) fn alter(call: &Call) -> Remainder {
-    // SAFETY: the hook dispatches by the node's tag.
+    // SAFETY: the hook dispatches by the node's tag; a publication has a name.
     unsafe {
         let statement: *mut pg_sys::AlterPublicationStmt = (*call.statement).utilityStmt.cast();
-        if (*statement).action != pg_sys::AlterPublicationAction::AP_DropObjects {
-            refuse_cass_tables((*statement).pubobjects);
+        if (*statement).action == pg_sys::AlterPublicationAction::AP_DropObjects || (*statement).pubobjects.is_null() {
+            return Remainder::Run;
         }
+        refuse_cass_tables((*statement).pubobjects);
+        warn_when_run(owned((*statement).pubname))
     }
-    Remainder::Run
+}
+
+/// Lets the statement be run, and then warns of the cass tables that its publication covers.
+fn warn_when_run(publication: String) -> Remainder {
+    frame::begin(Statement::Other, Vec::new(), move |_| warn_of_tables(&publication));
+    Remainder::RunFrame
+}
+
+fn warn_of_tables(publication: &str) {
+    let Some(access_method) = catalog::cass_am_oid() else { return };
+    let tables = names(
+        "SELECT c.oid::pg_catalog.regclass::text FROM pg_catalog.pg_class c \
+         JOIN pg_catalog.pg_get_publication_tables($1) AS p ON p.relid = c.oid WHERE c.relam = $2 ORDER BY 1",
+        &[publication.into(), access_method.into()],
+    );
+    if tables.is_empty() {
+        return;
+    }
+    let others = tables.len().saturating_sub(NAMED);
+    let mut listed = tables.into_iter().take(NAMED).collect::<Vec<_>>().join(", ");
+    if others > 0 {
+        listed.push_str(&format!(" and {others} more"));
+    }
+    Report::new("01000", format!("publication {} does not send changes of cass tables", quote(publication)))
+        .detail(format!("Logical replication does not see the changes of: {listed}."))
+        .hint(INSTEAD)
+        .warn();
+}
+
+/// Warns that changes of a table that has become cass are not sent by the publications that cover it.
+pub(super) fn warn_of_publications(table: Oid) {
+    let publications = names(
+        "SELECT pg_catalog.quote_ident(p.pubname) FROM pg_catalog.pg_publication p, pg_catalog.pg_class c \
+         WHERE c.oid = $1 AND c.relpersistence = 'p' AND (p.puballtables OR EXISTS (SELECT FROM \
+         pg_catalog.pg_publication_namespace n WHERE n.pnpubid = p.oid AND n.pnnspid = c.relnamespace)) ORDER BY 1",
+        &[table.into()],
+    );
+    if publications.is_empty() {
+        return;
+    }
+    let name = quote(&primary_key::relation_name(table));
+    Report::new("01000", format!("changes of cass table {name} are not sent to subscribers"))
+        .detail(format!(
+            "Logical replication does not see the changes of cass tables. Publications that cover it: {}.",
+            publications.join(", ")
+        ))
+        .hint(INSTEAD)
+        .warn();
+}
+
+const INSTEAD: &str = "Use streaming replication, which sends everything.";
+
+/// The names that a query of the catalogs gives.
+fn names(query: &str, arguments: &[pgrx::datum::DatumWithOid]) -> Vec<String> {
+    let rows = keeping_sqlstate(|| {
+        Spi::connect(|client| {
+            client.select(query, None, arguments)?.map(|row| row.get::<String>(1)).collect::<Result<Vec<_>, _>>()
+        })
+    });
+    match rows {
+        Ok(names) => names.into_iter().flatten().collect(),
+        Err(error) => Report::new("XX000", format!("could not read the publications: {error}")).raise(),
+    }
 }
 
 /// # Safety

@@ -2,7 +2,7 @@
 
 use pgrx::pg_sys;
 use pgrx::pg_sys::ffi::pg_guard_ffi_boundary;
-use std::ffi::c_int;
+use std::ffi::{c_int, c_void};
 
 /// One tuple to freeze, as WAL carries it (`xl_heap_freeze_tuple` in `src/include/access/heapam_xlog.h`).
 #[repr(C)]
@@ -17,7 +17,7 @@ pub struct FreezeTuple {
 mod bare {
     use super::FreezeTuple;
     use pgrx::pg_sys;
-    use std::ffi::c_int;
+    use std::ffi::{c_int, c_void};
 
     unsafe extern "C-unwind" {
         pub fn log_heap_freeze(
@@ -44,6 +44,12 @@ mod bare {
             command: pg_sys::CmdType::Type,
         );
 
+        pub fn planstate_tree_walker(
+            node: *mut pg_sys::PlanState,
+            walker: unsafe extern "C-unwind" fn(*mut pg_sys::PlanState, *mut c_void) -> bool,
+            context: *mut c_void,
+        ) -> bool;
+
         pub fn PredicateLockRelation(relation: pg_sys::Relation, snapshot: pg_sys::Snapshot);
 
         pub fn CheckForSerializableConflictIn(
@@ -60,6 +66,7 @@ pub mod unguarded {
     use std::ffi::c_char;
 
     unsafe extern "C-unwind" {
+        pub fn standard_ExecutorStart(query: *mut pg_sys::QueryDesc, flags: std::ffi::c_int);
         pub fn standard_ExecutorRun(
             query: *mut pg_sys::QueryDesc,
             direction: pg_sys::ScanDirection::Type,
@@ -131,6 +138,24 @@ pub unsafe fn compute_stored_generated(
     let command = pg_sys::CmdType::CMD_INSERT;
     // SAFETY: promised by the caller.
     unsafe { pg_guard_ffi_boundary(|| bare::ExecComputeStoredGenerated(target, estate, slot, command)) }
+}
+
+/// Calls `visit` with each child of an executor node, those of its subplans included (`src/backend/nodes/nodeFuncs.c`).
+///
+/// # Safety
+/// `node` is an initialised node of a running query.
+pub unsafe fn planstate_children(node: *mut pg_sys::PlanState, visit: &mut dyn FnMut(*mut pg_sys::PlanState)) {
+    #[pgrx::pg_guard]
+    unsafe extern "C-unwind" fn walker(child: *mut pg_sys::PlanState, context: *mut c_void) -> bool {
+        // SAFETY: the context is the `visit` of the call below, which lives until that returns.
+        unsafe { (*context.cast::<&mut dyn FnMut(*mut pg_sys::PlanState)>())(child) };
+        false
+    }
+    let mut visit = visit;
+    // SAFETY: promised by the caller.
+    unsafe {
+        pg_guard_ffi_boundary(|| bare::planstate_tree_walker(node, walker, (&raw mut visit).cast()));
+    }
 }
 
 /// Locks a whole relation for a SERIALIZABLE read (`src/backend/storage/lmgr/predicate.c`).

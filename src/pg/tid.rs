@@ -13,10 +13,14 @@ pub const MAX_ROW_ID: u64 = (u32::MAX as u64) * OFFSETS - 1;
 
 /// The TID of a row id.
 pub fn from_row_id(row_id: u64) -> pg_sys::ItemPointerData {
-    let block = (row_id / OFFSETS) as u32;
+    at((row_id / OFFSETS) as u32, (row_id % OFFSETS) as u16 + 1)
+}
+
+/// The TID of a virtual block and an offset in it.
+pub fn at(block: pg_sys::BlockNumber, offset: pg_sys::OffsetNumber) -> pg_sys::ItemPointerData {
     pg_sys::ItemPointerData {
         ip_blkid: pg_sys::BlockIdData { bi_hi: (block >> 16) as u16, bi_lo: (block & 0xffff) as u16 },
-        ip_posid: (row_id % OFFSETS) as u16 + 1,
+        ip_posid: offset,
     }
 }
 

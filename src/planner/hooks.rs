@@ -18,7 +18,8 @@ use crate::catalog::{cass_am_oid, cass_key_am_oid, is_cass_oid};
 use crate::pg::externs::unguarded;
 use crate::pg::nodes::{list_of, pointers};
 use crate::pg::transaction::when_aborted;
-use crate::scan::path::{is_replaced, Relation};
+use crate::scan::bitmap::{is_bitmap, may_begin_again};
+use crate::scan::path::{is_replaced, FullRead, Relation};
 
 static mut PREVIOUS_PLANNER: pg_sys::planner_hook_type = None;
 static mut PREVIOUS_PATHS: pg_sys::set_rel_pathlist_hook_type = None;
@@ -157,9 +158,17 @@ unsafe extern "C-unwind" fn add_paths(
         if is_dummy {
             return;
         }
-        let kept = pointers::<pg_sys::Path>((*rel).pathlist).filter(|path| !is_replaced(*path, key_access_method));
-        (*rel).pathlist = list_of(kept);
         (*rel).partial_pathlist = ptr::null_mut();
+        if !(*entry).tablesample.is_null() {
+            if full_read == FullRead::Refused {
+                read.refuse_partition_key();
+            }
+            return;
+        }
+        let may_begin_again = may_begin_again(root);
+        let is_dropped = |path| is_replaced(path, key_access_method) || may_begin_again && is_bitmap(path);
+        let kept = pointers::<pg_sys::Path>((*rel).pathlist).filter(|path| !is_dropped(*path));
+        (*rel).pathlist = list_of(kept);
         read.relation.add_own_paths(full_read);
         read.relation.add_parameterised_paths(&outer_sets);
     }

@@ -315,12 +315,6 @@ unsafe fn equal_column(member: *mut Node, scopes: &Scopes) -> Option<Origin> {
 unsafe fn check_use(query: &pg_sys::Query, index: usize, entry: &pg_sys::RangeTblEntry) {
     // SAFETY: the name of a live relation's entry is a C string.
     let name = || unsafe { crate::catalog::identifier::owned(pg_sys::get_rel_name(entry.relid)) };
-    if !entry.tablesample.is_null() {
-        Report::new("0A000", format!("TABLESAMPLE is not supported for table \"{}\"", name()))
-            .detail("Tables of access method cass are not made of pages that could be sampled.")
-            .hint("Read a range of tokens instead: WHERE cass_token(...) BETWEEN ... AND ...")
-            .raise();
-    }
     if query.commandType == CmdType::CMD_INSERT && !query.onConflict.is_null() && query.resultRelation as usize == index
     {
         Report::new("0A000", format!("ON CONFLICT is not supported for table \"{}\"", name()))

@@ -50,13 +50,17 @@ pub unsafe extern "C-unwind" fn fetch_tuple(
     }
 }
 
-unsafe fn fetch_row(
+/// Stores the row that a TID names in `slot` if `snapshot` sees it.
+///
+/// # Safety
+/// `slot` is of the table's type; `snapshot` is valid.
+pub unsafe fn fetch_row(
     state: &TableState,
     tid: pg_sys::ItemPointerData,
     snapshot: pg_sys::Snapshot,
     slot: *mut pg_sys::TupleTableSlot,
 ) -> bool {
-    // SAFETY: as promised by the callers.
+    // SAFETY: promised by the caller.
     tid::to_row_id(tid).is_some_and(|row_id| unsafe { point::fetch_row_id(state, snapshot, row_id, slot) })
 }
 

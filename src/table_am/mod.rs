@@ -3,6 +3,7 @@
 //! `routine` lists them all; the other files hold them by concern.
 
 mod analyze;
+mod bitmap;
 pub mod bulk;
 mod copy;
 mod index_build;
@@ -13,6 +14,7 @@ mod modify;
 mod rewrite;
 mod routine;
 mod row_ids;
+mod sample;
 mod scan;
 mod slot;
 mod storage;

@@ -1,6 +1,8 @@
 //! The routine and its handler function.
 
-use super::{analyze, copy, index_build, index_fetch, insert, lock, modify, rewrite, scan, slot, storage};
+use super::{
+    analyze, bitmap, copy, index_build, index_fetch, insert, lock, modify, rewrite, sample, scan, slot, storage,
+};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
@@ -10,8 +12,7 @@ struct Routine(pg_sys::TableAmRoutine);
 // SAFETY: the routine is never written after it was made, and a backend has one thread.
 unsafe impl Sync for Routine {}
 
-/// Bitmap and TID range scans are left out, which tells the planner not to plan them: their block numbers would be those
-/// of row ids, not of pages.
+/// TID range scans are left out, which tells the planner not to plan them: rows are not kept in the order of their ids.
 static ROUTINE: Routine = Routine(pg_sys::TableAmRoutine {
     type_: pg_sys::NodeTag::T_TableAmRoutine,
     slot_callbacks: Some(slot::slot_callbacks),
@@ -55,10 +56,10 @@ static ROUTINE: Routine = Routine(pg_sys::TableAmRoutine {
     relation_toast_am: Some(storage::toast_am),
     relation_fetch_toast_slice: Some(storage::fetch_toast_slice),
     relation_estimate_size: Some(storage::estimate_size),
-    scan_bitmap_next_block: None,
-    scan_bitmap_next_tuple: None,
-    scan_sample_next_block: Some(scan::sample_next_block),
-    scan_sample_next_tuple: Some(scan::sample_next_tuple),
+    scan_bitmap_next_block: Some(bitmap::next_block),
+    scan_bitmap_next_tuple: Some(bitmap::next_tuple),
+    scan_sample_next_block: Some(sample::next_block),
+    scan_sample_next_tuple: Some(sample::next_tuple),
 });
 
 /// The handler of access method `cass`.

@@ -1,5 +1,7 @@
-//! Sequential scans: the whole table in token order.
+//! Scans as PostgreSQL begins, repeats and ends them, and the sequential one: the whole table in token order.
 
+use super::bitmap::Position;
+use super::sample::Sample;
 use crate::error::Report;
 use crate::pg::statistics;
 use crate::read::{MergedScan, ScanSpec};
@@ -22,8 +24,12 @@ pub struct Scan {
     pub done: bool,
     /// Whether this process has won the reading of a parallel scan; won anew after each rescan.
     takes_part: bool,
-    /// Rows passed over between two rows of a sample.
+    /// ANALYZE shows every so many rows; 0 until it has begun.
     pub stride: u64,
+    /// Where a sampling scan is.
+    pub sample: Sample,
+    /// Where a bitmap scan is.
+    pub bitmap: Position,
 }
 
 /// `scan_begin`
@@ -93,6 +99,8 @@ pub unsafe extern "C-unwind" fn rescan(
         let scan = scan.cast::<Scan>();
         (*scan).done = false;
         (*scan).takes_part = false;
+        (*scan).sample = Sample::default();
+        (*scan).bitmap = Position::default();
         if (*scan).base.rs_flags & pg_sys::ScanOptions::SO_TYPE_SEQSCAN != 0 {
             statistics::count_full_scan((*scan).base.rs_rd);
         }
@@ -189,29 +197,4 @@ unsafe fn take_part(scan: *mut Scan) -> bool {
         (*scan).takes_part = (*counter).fetch_add(1, std::sync::atomic::Ordering::AcqRel) == 0;
         (*scan).takes_part
     }
-}
-
-/// `scan_sample_next_block`
-#[pg_guard]
-pub unsafe extern "C-unwind" fn sample_next_block(
-    _scan: pg_sys::TableScanDesc,
-    _state: *mut pg_sys::SampleScanState,
-) -> bool {
-    raise_sample()
-}
-
-/// `scan_sample_next_tuple`
-#[pg_guard]
-pub unsafe extern "C-unwind" fn sample_next_tuple(
-    _scan: pg_sys::TableScanDesc,
-    _state: *mut pg_sys::SampleScanState,
-    _slot: *mut pg_sys::TupleTableSlot,
-) -> bool {
-    raise_sample()
-}
-
-fn raise_sample() -> ! {
-    Report::new("0A000", "TABLESAMPLE is not supported on cass tables")
-        .hint("Read a range of tokens: WHERE cass_token(...) BETWEEN x AND y.")
-        .raise()
 }
