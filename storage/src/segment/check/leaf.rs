@@ -154,9 +154,11 @@ impl<S: PageSource> Check<'_, S> {
 
     /// Notes the further pages of a leaf that has been read.
     fn meet_continuations(&mut self, page_no: u32) {
-        let span = self.source.page(page_no).ok().and_then(|page| {
-            content_of(&page, PageKind::Leaf, page_no).and_then(leaf_pages::span).ok()
-        });
+        let span = self
+            .source
+            .page(page_no)
+            .ok()
+            .and_then(|page| content_of(&page, PageKind::Leaf, page_no).and_then(leaf_pages::span).ok());
         for next in 1..u32::from(span.unwrap_or(1)) {
             self.meet(Part::Leaf, page_no.saturating_add(next), page_no);
         }

@@ -230,9 +230,10 @@ impl<S: PageSource> Check<'_, S> {
             if !self.meet(Part::Filter, page_no, footer.summary.footer_page) {
                 return;
             }
-            let found = self.source.page(page_no).and_then(|page| {
-                super::pages::content_of(&page, PageKind::Filter, page_no).map(<[u8]>::len)
-            });
+            let found = self
+                .source
+                .page(page_no)
+                .and_then(|page| super::pages::content_of(&page, PageKind::Filter, page_no).map(<[u8]>::len));
             match found {
                 Ok(found) if found == length => {}
                 Ok(found) => {

@@ -88,7 +88,8 @@ impl<S: PageSource> Check<'_, S> {
             let what = format!("separator {} is followed by {}", hex(pair[0]), hex(pair[1]));
             self.fault(tree.part, Some(place.page_no), what);
         }
-        let above = separators.iter().find(|separator| place.upper.as_deref().is_some_and(|upper| **separator >= upper));
+        let above =
+            separators.iter().find(|separator| place.upper.as_deref().is_some_and(|upper| **separator >= upper));
         if let Some(separator) = above.or_else(|| separators.iter().find(|separator| **separator <= &place.lower[..])) {
             let what = format!("separator {} is outside the bounds that the page above sets", hex(separator));
             self.fault(tree.part, Some(place.page_no), what);
@@ -112,10 +113,11 @@ impl<S: PageSource> Check<'_, S> {
 fn children_of<S: PageSource>(source: &S, kind: PageKind, place: &Place) -> Result<Vec<(Vec<u8>, u32)>> {
     let page = source.page(place.page_no)?;
     let inner = InnerPage::parse(content_of(&page, kind, place.page_no)?, place.level)?;
-    (0..inner.count).map(|index| Ok((inner.separator(index)?, inner.child(index)?))).collect::<Result<Vec<_>>>().map_err(
-        |error| match error {
+    (0..inner.count)
+        .map(|index| Ok((inner.separator(index)?, inner.child(index)?)))
+        .collect::<Result<Vec<_>>>()
+        .map_err(|error| match error {
             StorageError::Damaged { page_no: None, what } => StorageError::damaged_at(place.page_no, what),
             other => other,
-        },
-    )
+        })
 }
