@@ -4,12 +4,12 @@ use crate::process::{self, command, output_of};
 use crate::session::Session;
 use postgres::{Config, NoTls};
 use rustix::process::Signal;
-use std::cell::Cell;
 use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
@@ -51,7 +51,7 @@ pub struct Cluster {
     folder: TempDir,
     postmaster: Option<Child>,
     /// Whether the test has damaged tables on purpose.
-    damaged: Cell<bool>,
+    damaged: AtomicBool,
 }
 
 impl Default for Cluster {
@@ -85,12 +85,12 @@ impl Cluster {
 
     /// A folder without data.
     fn stopped() -> Self {
-        Cluster { folder: new_folder(), postmaster: None, damaged: Cell::new(false) }
+        Cluster { folder: new_folder(), postmaster: None, damaged: AtomicBool::new(false) }
     }
 
     /// Says that the test damages tables on purpose, so that they need not be sound when the cluster is dropped.
     pub fn expect_damage(&self) {
-        self.damaged.set(true);
+        self.damaged.store(true, Ordering::Relaxed);
     }
 
     /// The folder of the cluster's data.
@@ -294,7 +294,7 @@ impl Drop for Cluster {
         let mut unsound = None;
         if std::thread::panicking() {
             eprintln!("The server's log ends:\n{}", self.last_lines_of_log());
-        } else if self.postmaster.is_some() && !self.damaged.get() {
+        } else if self.postmaster.is_some() && !self.damaged.load(Ordering::Relaxed) {
             unsound = catch_unwind(AssertUnwindSafe(|| self.assert_sound())).err();
         }
         if let Some(mut postmaster) = self.postmaster.take() {

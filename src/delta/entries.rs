@@ -4,7 +4,6 @@ use super::cursor::{begin_key_scan, KeyCondition};
 use super::{cursor, Delta};
 use crate::pg::bytea;
 use pgrx::pg_sys;
-use std::ops::ControlFlow;
 
 /// An entry of the key index.
 pub struct KeyEntry<'a> {
@@ -13,16 +12,48 @@ pub struct KeyEntry<'a> {
     pub tid: pg_sys::ItemPointerData,
 }
 
+/// What an entry is looked for by.
+#[derive(Clone, Copy)]
+pub enum Sought<'a> {
+    /// A key, in the key index.
+    Key(&'a [u8]),
+    /// A row id, in the row id index.
+    RowId(u64),
+}
+
 impl Delta {
-    /// Whether the key index has an entry of `key` that leads to `tid`.
-    pub fn key_leads_to(&self, key: &[u8], tid: pg_sys::ItemPointerData, snapshot: pg_sys::Snapshot) -> bool {
-        let scan = begin_key_scan(self, snapshot, &KeyCondition::Equal(key));
-        // SAFETY: the scan was begun just now and is ended here.
-        unsafe { leads_to(scan, tid) }
+    /// Whether an entry leads to the row at `tid`, which `snapshot` sees.
+    pub fn leads_to(&self, sought: Sought<'_>, mut tid: pg_sys::ItemPointerData, snapshot: pg_sys::Snapshot) -> bool {
+        let mut found = false;
+        // SAFETY: the delta is open; scan and slot are begun and ended here.
+        unsafe {
+            let scan = self.begin_scan_for(sought, snapshot);
+            let slot = pg_sys::table_slot_create(self.heap, std::ptr::null_mut());
+            while !found && pg_sys::index_getnext_slot(scan, pg_sys::ScanDirection::ForwardScanDirection, slot) {
+                found = pg_sys::ItemPointerEquals(&raw mut (*slot).tts_tid, &raw mut tid);
+            }
+            pg_sys::ExecDropSingleTupleTableSlot(slot);
+            pg_sys::index_endscan(scan);
+        }
+        found
     }
 
-    /// Whether the row id index has an entry of `row_id` that leads to `tid`.
-    pub fn row_id_leads_to(&self, row_id: u64, tid: pg_sys::ItemPointerData, snapshot: pg_sys::Snapshot) -> bool {
+    /// Whether there is an entry with this TID; what lies there is not looked at.
+    pub fn has_entry(&self, sought: Sought<'_>, mut tid: pg_sys::ItemPointerData, snapshot: pg_sys::Snapshot) -> bool {
+        let mut found = false;
+        // SAFETY: the delta is open; the scan was begun with its key.
+        unsafe {
+            let scan = self.begin_scan_for(sought, snapshot);
+            each_tid(scan, |mut other| found |= pg_sys::ItemPointerEquals(&raw mut other, &raw mut tid));
+        }
+        found
+    }
+
+    fn begin_scan_for(&self, sought: Sought<'_>, snapshot: pg_sys::Snapshot) -> pg_sys::IndexScanDesc {
+        let row_id = match sought {
+            Sought::Key(key) => return begin_key_scan(self, snapshot, &KeyCondition::Equal(key)),
+            Sought::RowId(row_id) => row_id,
+        };
         let mut key = pg_sys::ScanKeyData::default();
         // SAFETY: the relations are open; index_rescan copies the scan key.
         unsafe {
@@ -35,7 +66,7 @@ impl Delta {
             );
             let scan = pg_sys::index_beginscan(self.heap, self.row_id_index, snapshot, 1, 0);
             pg_sys::index_rescan(scan, &raw mut key, 1, std::ptr::null_mut(), 0);
-            leads_to(scan, tid)
+            scan
         }
     }
 
@@ -78,45 +109,25 @@ impl Delta {
                     nulls.as_mut_ptr(),
                 );
                 visit(&values, tid);
-                ControlFlow::Continue(())
             });
         }
     }
 }
 
-/// Whether one of a scan's entries leads to `tid`. Ends the scan.
+/// Calls `visit` with the TID of each of a scan's entries. Ends the scan.
 ///
 /// # Safety
 /// `scan` is an index scan that has been begun with its keys.
-unsafe fn leads_to(scan: pg_sys::IndexScanDesc, mut tid: pg_sys::ItemPointerData) -> bool {
-    let mut found = false;
-    // SAFETY: promised by the caller; both TIDs are valid.
-    unsafe {
-        each_tid(scan, |mut other| {
-            found = pg_sys::ItemPointerEquals(&raw mut other, &raw mut tid);
-            if found {
-                ControlFlow::Break(())
-            } else {
-                ControlFlow::Continue(())
-            }
-        });
-    }
-    found
-}
-
-/// Calls `visit` with the TID of each of a scan's entries, until told to stop. Ends the scan.
-///
-/// # Safety
-/// As [`leads_to`].
-unsafe fn each_tid(scan: pg_sys::IndexScanDesc, mut visit: impl FnMut(pg_sys::ItemPointerData) -> ControlFlow<()>) {
+unsafe fn each_tid(scan: pg_sys::IndexScanDesc, mut visit: impl FnMut(pg_sys::ItemPointerData)) {
     // SAFETY: promised by the caller.
     unsafe {
         loop {
             pgrx::check_for_interrupts!();
             let tid = pg_sys::index_getnext_tid(scan, pg_sys::ScanDirection::ForwardScanDirection);
-            if tid.is_null() || visit(*tid).is_break() {
+            if tid.is_null() {
                 break;
             }
+            visit(*tid);
         }
         pg_sys::index_endscan(scan);
     }

@@ -34,7 +34,7 @@ pub(super) fn parse(tuple: &[u8]) -> Option<Row<'_>> {
     let row_id_at = end.next_multiple_of(8);
     let row_id = u64::from_ne_bytes(take(tuple, row_id_at)?);
     let kind = i16::from_ne_bytes(take(tuple, row_id_at + 8)?);
-    let (row, _) = varlena(tuple, (row_id_at + 10).next_multiple_of(4))?;
+    let (row, _) = varlena(tuple, row_id_at + 10)?;
     Some(Row { storage_id, key, row_id, kind, row })
 }
 
@@ -42,8 +42,15 @@ fn take<const N: usize>(tuple: &[u8], at: usize) -> Option<[u8; N]> {
     tuple.get(at..)?.first_chunk().copied()
 }
 
-/// The bytes of a plain varlena with a header of four bytes, and where they end.
+/// The bytes of a plain varlena behind what ends at `at`, and where they end. Its header has four bytes, at a multiple of four
+/// behind zeros, or only one.
 fn varlena(tuple: &[u8], at: usize) -> Option<(&[u8], usize)> {
+    let first = *tuple.get(at)?;
+    if first & 1 == 1 {
+        let end = at + usize::from(first >> 1);
+        return Some((tuple.get(at + 1..end)?, end));
+    }
+    let at = at.next_multiple_of(4);
     let header = u32::from_le_bytes(take(tuple, at)?);
     let end = at.checked_add((header >> 2) as usize)?;
     let bytes = tuple.get(at + 4..end)?;
@@ -73,6 +80,16 @@ mod tests {
     fn a_row_is_read_from_its_bytes() {
         let row = Row { storage_id: 77, key: b"key", row_id: 9, kind: 1, row: b"rw" };
         assert_eq!(parse(&sample()), Some(row));
+    }
+
+    #[test]
+    fn headers_of_one_byte_are_read_too() {
+        let mut tuple = sample()[..HEADER + 8].to_vec();
+        tuple.extend_from_slice(&[(1 + 3) << 1 | 1, b'k', b'e', b'y', 0, 0, 0, 0]);
+        tuple.extend_from_slice(&9_u64.to_ne_bytes());
+        tuple.extend_from_slice(&1_i16.to_ne_bytes());
+        tuple.extend_from_slice(&[(1 + 2) << 1 | 1, b'r', b'w']);
+        assert_eq!(parse(&tuple), parse(&sample()));
     }
 
     #[test]
