@@ -62,6 +62,12 @@ fn a_table_without_a_key_is_checked_and_so_is_one_that_gets_one() {
     session.run("VACUUM u");
     session.run("INSERT INTO u SELECT n, 'w' FROM generate_series(501, 600) n");
     session.assert_sound("u");
+    session.run(
+        "UPDATE u SET v = 'x' WHERE a % 3 = 0; DELETE FROM u WHERE a % 50 = 7; UPDATE u SET v = 'y' WHERE a % 6 = 0",
+    );
+    session.assert_sound("u");
+    session.run("VACUUM u");
+    session.assert_sound("u");
     session.run("ALTER TABLE u ADD PRIMARY KEY (a)");
     session.run("ALTER TABLE u ADD COLUMN w int DEFAULT 7; ALTER TABLE u DROP COLUMN v");
     session.run("INSERT INTO u VALUES (1, 1), (1000, 2)");
