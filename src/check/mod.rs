@@ -66,10 +66,10 @@ pub fn check_table(rel: pg_sys::Relation, faults: &mut Faults) {
         for entry in &listed {
             check.segment(entry, &mut row_ids);
         }
-        check.delta(&mut row_ids);
+        let readable = check.delta(&mut row_ids);
         check.row_ids(row_ids);
         metapage::check_counters(&state, &listed, check.faults);
-        if check.scan() {
+        if readable && check.scan() {
             check.indexes();
         }
     });

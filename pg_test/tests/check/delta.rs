@@ -1,7 +1,7 @@
 //! Rows of the delta, its indexes, and values that were moved out of their rows.
 
 use super::damage::{behind_its_back, cluster, create, delta_of, edit, place_of, without_index};
-use cass_server_tests::{Cluster, Session};
+use cass_server_tests::{Cluster, Random, Session};
 
 fn delta_faults(session: &mut Session) -> Vec<String> {
     let oid = session.value("SELECT 't'::regclass::oid");
@@ -194,4 +194,26 @@ fn a_moved_out_value_that_is_gone_is_found() {
     assert_eq!(faults.len(), 1, "{faults:?}");
     assert!(faults[0].starts_with(&format!("toast|{toast}|column 3 of row id ")), "{faults:?}");
     assert!(faults[0].contains("unexpected chunk number 4 (expected 3) for toast value"), "{faults:?}");
+}
+
+/// Bytes of the delta's rows change at random; each time the check ends, and the server lives.
+#[test]
+fn a_check_ends_whatever_bytes_of_the_delta_change() {
+    let mut cluster = cluster();
+    let delta = delta_of(&mut cluster.connect(), "t");
+    let mut random = Random::seeded(2_026);
+    let mut told = 0;
+    for _ in 0..12 {
+        edit(&mut cluster, &delta, "", |bytes| {
+            // Rows lie at the end of the page.
+            for _ in 0..6 {
+                let at = 8192 - 1 - random.below(700) as usize;
+                bytes[at] ^= 1 << random.below(8);
+            }
+        });
+        let mut session = cluster.connect();
+        told += delta_faults(&mut session).len();
+        assert_eq!(session.value("SELECT 1"), "1");
+    }
+    assert!(told > 12, "{told}");
 }

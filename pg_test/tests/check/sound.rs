@@ -133,7 +133,7 @@ fn no_fault_comes_from_what_is_written_meanwhile() {
         vacuum = running.finish().0;
     }
     writers.into_iter().for_each(|writer| drop(writer.finish()));
-    assert!(checks > 5, "{checks}");
+    assert!(checks > 1, "{checks}");
 }
 
 #[test]

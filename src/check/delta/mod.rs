@@ -16,8 +16,9 @@ use crate::pg::subtransaction::caught;
 use crate::segment::{relation, visibility_map};
 
 impl Check<'_> {
-    /// Checks the delta. Its row ids are added to `row_ids`.
-    pub(super) fn delta(&mut self, row_ids: &mut RowIds) {
+    /// Checks the delta. Its row ids are added to `row_ids`. False if it has a row whose lengths are wrong: queries, which trust them,
+    /// might read beyond its page.
+    pub(super) fn delta(&mut self, row_ids: &mut RowIds) -> bool {
         let (rel, storage_id) = (self.state.rel, self.state.storage_id);
         // What is opened in a subtransaction ends with it, so this only shows whether the delta can be opened.
         let opened = caught(|| match Delta::open(rel, storage_id, pg_sys::AccessShareLock) {
@@ -25,11 +26,12 @@ impl Check<'_> {
             None => lost::refuse_if_lost(rel),
         });
         if let Err(error) = opened {
-            return self.faults.add(Kind::Delta, relation::oid(rel), None, error.text);
+            self.faults.add(Kind::Delta, relation::oid(rel), None, error.text);
+            return false;
         }
         // Somebody may make it only now; what it holds then is newer than the snapshot.
-        let Some(delta) = Delta::open(rel, storage_id, pg_sys::AccessShareLock) else { return };
-        let rows = self.delta_rows(&delta, row_ids);
+        let Some(delta) = Delta::open(rel, storage_id, pg_sys::AccessShareLock) else { return true };
+        let (rows, readable) = self.delta_rows(&delta, row_ids);
         let snapshot = self.snapshot;
         if rows > 0 && caught(|| visibility_map::delta_is_empty(rel, snapshot)) == Ok(true) {
             let detail = format!("the visibility map says that the delta is empty, and it holds {rows} rows");
@@ -38,12 +40,13 @@ impl Check<'_> {
         self.key_entries(&delta);
         self.row_id_entries(&delta);
         delta.close();
+        readable
     }
 
-    /// Checks every row that the snapshot sees; how many of them a read would find.
-    fn delta_rows(&mut self, delta: &Delta, row_ids: &mut RowIds) -> u64 {
+    /// Checks every row that the snapshot sees; how many of them a read would find, and whether all of them can be read.
+    fn delta_rows(&mut self, delta: &Delta, row_ids: &mut RowIds) -> (u64, bool) {
         let (heap, snapshot) = (delta.heap, self.snapshot);
-        let mut count = 0;
+        let (mut count, mut readable) = (0, true);
         // Blocks that are added while this goes on hold nothing that the snapshot sees.
         for block in 0..relation::main_fork_blocks(heap) {
             pgrx::check_for_interrupts!();
@@ -55,31 +58,33 @@ impl Check<'_> {
                 Ok(page) => page,
                 Err(error) => {
                     self.faults.add(Kind::Delta, relation::oid(heap), Some(block), error.text);
+                    readable = false;
                     continue;
                 }
             };
             for offset in page.astray {
+                readable = false;
                 let detail = format!("line pointer {offset} leads out of the page");
                 self.faults.add(Kind::Delta, relation::oid(heap), Some(block), detail);
             }
             for found in page.rows {
-                count += u64::from(self.delta_row(delta, block, &found, row_ids));
+                let Some(raw) = tuple::parse(&found.bytes) else {
+                    let detail = format!("row {} of the block does not have the columns of a delta", found.offset);
+                    self.faults.add(Kind::Delta, relation::oid(heap), Some(block), detail);
+                    readable = false;
+                    continue;
+                };
+                if raw.storage_id == delta.storage_id {
+                    self.delta_row(delta, block, found.offset, &raw, row_ids);
+                    count += u64::from(!is_anchor(&raw));
+                }
             }
         }
-        count
+        (count, readable)
     }
 
-    /// Checks one row. Whether it is one of this life of the table that a read would find.
-    fn delta_row(&mut self, delta: &Delta, block: u32, found: &heap::Tuple, row_ids: &mut RowIds) -> bool {
-        let offset = found.offset;
-        let Some(raw) = tuple::parse(&found.bytes) else {
-            let detail = format!("row {offset} of the block does not have the columns of a delta");
-            self.faults.add(Kind::Delta, relation::oid(delta.heap), Some(block), detail);
-            return false;
-        };
-        if raw.storage_id != delta.storage_id {
-            return false;
-        }
+    /// Checks one row of this life of the table.
+    fn delta_row(&mut self, delta: &Delta, block: u32, offset: u16, raw: &tuple::Row<'_>, row_ids: &mut RowIds) {
         let fault = match EncodedRow::parse(raw.row) {
             Ok(encoded) if encoded.header().kind as i16 != raw.kind => {
                 Some(format!("column kind is {}, and the row says {:?}", raw.kind, encoded.header().kind))
@@ -98,8 +103,7 @@ impl Check<'_> {
         if let Err(error) = row_ids.push(raw.row_id, raw.key, IN_DELTA) {
             self.state.raise(&error);
         }
-        self.is_indexed(delta, block, offset, &raw);
-        !is_anchor(&raw)
+        self.is_indexed(delta, block, offset, raw);
     }
 
     /// Whether both indexes lead to a row.
