@@ -38,17 +38,6 @@ impl Delta {
         found
     }
 
-    /// Whether there is an entry with this TID; what lies there is not looked at.
-    pub fn has_entry(&self, sought: Sought<'_>, mut tid: pg_sys::ItemPointerData, snapshot: pg_sys::Snapshot) -> bool {
-        let mut found = false;
-        // SAFETY: the delta is open; the scan was begun with its key.
-        unsafe {
-            let scan = self.begin_scan_for(sought, snapshot);
-            each_tid(scan, |mut other| found |= pg_sys::ItemPointerEquals(&raw mut other, &raw mut tid));
-        }
-        found
-    }
-
     fn begin_scan_for(&self, sought: Sought<'_>, snapshot: pg_sys::Snapshot) -> pg_sys::IndexScanDesc {
         let row_id = match sought {
             Sought::Key(key) => return begin_key_scan(self, snapshot, &KeyCondition::Equal(key)),

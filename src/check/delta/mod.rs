@@ -47,13 +47,9 @@ impl Check<'_> {
     fn delta_rows(&mut self, delta: &Delta, row_ids: &mut RowIds) -> (u64, bool) {
         let (heap, snapshot) = (delta.heap, self.snapshot);
         let (mut count, mut readable) = (0, true);
-        // Blocks that are added while this goes on hold nothing that the snapshot sees.
+        // Blocks that are added meanwhile hold nothing that the snapshot sees, and none can be cut off while the delta is locked.
         for block in 0..relation::main_fork_blocks(heap) {
             pgrx::check_for_interrupts!();
-            // A vacuum may have cut off the block, and with it only rows that nobody sees.
-            if block >= relation::main_fork_blocks(heap) {
-                break;
-            }
             let page = match caught(|| heap::read(heap, block, snapshot, None)) {
                 Ok(page) => page,
                 Err(error) => {
@@ -136,8 +132,7 @@ impl Check<'_> {
         let mut last: Option<Vec<u8>> = None;
         let result = caught(|| {
             delta.each_key_entry(snapshot, |entry| {
-                let still_there = || delta.has_entry(Sought::Key(entry.key), entry.tid, snapshot);
-                let Some(row) = self.row_of_entry(delta, index, entry.tid, &still_there) else { return };
+                let Some(row) = self.row_of_entry(delta, index, entry.tid) else { return };
                 let Some(raw) = tuple::parse(&row) else { return };
                 if raw.storage_id != delta.storage_id && entry.storage_id != delta.storage_id {
                     return;
@@ -172,8 +167,7 @@ impl Check<'_> {
         let index = relation::oid(delta.row_id_index);
         let result = caught(|| {
             delta.each_row_id_entry(snapshot, |row_id, tid| {
-                let still_there = || delta.has_entry(Sought::RowId(row_id), tid, snapshot);
-                let Some(row) = self.row_of_entry(delta, index, tid, &still_there) else { return };
+                let Some(row) = self.row_of_entry(delta, index, tid) else { return };
                 let Some(raw) = tuple::parse(&row) else { return };
                 if raw.row_id != row_id {
                     let (block, offset) = numbers(tid);
@@ -191,21 +185,11 @@ impl Check<'_> {
     }
 
     /// The row that an entry leads to, if the snapshot sees it.
-    fn row_of_entry(
-        &mut self,
-        delta: &Delta,
-        index: pg_sys::Oid,
-        tid: pg_sys::ItemPointerData,
-        still_there: &dyn Fn() -> bool,
-    ) -> Option<Vec<u8>> {
+    fn row_of_entry(&mut self, delta: &Delta, index: pg_sys::Oid, tid: pg_sys::ItemPointerData) -> Option<Vec<u8>> {
         let (block, offset) = numbers(tid);
-        let outside = || block >= relation::main_fork_blocks(delta.heap);
-        if outside() {
-            // A vacuum may have removed the entry, and then cut off the block, since the entry was read.
-            if still_there() && outside() {
-                let detail = format!("an entry leads to row ({block},{offset}), and the delta has no such block");
-                self.faults.add(Kind::DeltaIndex, index, None, detail);
-            }
+        if block >= relation::main_fork_blocks(delta.heap) {
+            let detail = format!("an entry leads to row ({block},{offset}), and the delta has no such block");
+            self.faults.add(Kind::DeltaIndex, index, None, detail);
             return None;
         }
         let (heap, snapshot) = (delta.heap, self.snapshot);
