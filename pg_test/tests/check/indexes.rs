@@ -65,3 +65,23 @@ fn a_partial_index_is_compared_with_the_rows_of_its_condition() {
     session.run("REINDEX INDEX i");
     session.assert_sound("t");
 }
+
+/// An index that is rebuilt after the check has begun has no entries of versions that were replaced before.
+#[test]
+fn an_index_rebuilt_meanwhile_is_left_out() {
+    let cluster = Cluster::new();
+    let (mut session, mut observer) = (cluster.connect(), cluster.connect());
+    create(&mut session);
+    session.run(
+        "CREATE FUNCTION f(text) RETURNS text IMMUTABLE LANGUAGE plpgsql AS
+           'BEGIN PERFORM pg_advisory_xact_lock_shared(1); RETURN $1; END'",
+    );
+    session.run("CREATE INDEX first ON t (f(v)); CREATE INDEX second ON t (v)");
+    session.run("SELECT pg_advisory_lock(1)");
+    let check = cluster.connect().in_background("SELECT kind, relation, detail FROM cass_check('t')");
+    check.wait_until_blocked(&mut observer);
+    session.run("UPDATE t SET v = 'replaced' WHERE a = 9");
+    session.run("REINDEX INDEX second");
+    session.run("SELECT pg_advisory_unlock(1)");
+    assert_eq!(check.finish().1, Vec::<String>::new());
+}

@@ -9,6 +9,7 @@ use pgrx::pg_sys;
 use super::fault::Kind;
 use super::Check;
 use crate::catalog::is_cass_key_oid;
+use crate::pg::snapshot::committed_after;
 use crate::pg::subtransaction::caught;
 use crate::segment::relation;
 
@@ -54,9 +55,7 @@ impl Check<'_> {
             // error.
             let result = caught(|| unsafe {
                 let index = pg_sys::index_open(oid, pg_sys::AccessShareLock as pg_sys::LOCKMODE);
-                let form = &*(*index).rd_index;
-                // One that is being built, or whose building failed, is not used.
-                if form.indisvalid && form.indisready && form.indislive {
+                if is_used_by(index, self.snapshot) {
                     if let Some(method) = Method::of(index) {
                         self.index(index, method);
                     }
@@ -88,5 +87,20 @@ impl Check<'_> {
         let block = (u32::from(tid.ip_blkid.bi_hi) << 16) | u32::from(tid.ip_blkid.bi_lo);
         let detail = format!("row id {row_id}, ctid ({block},{}): {what}", tid.ip_posid);
         self.faults.add(Kind::Index, relation::oid(index), None, detail);
+    }
+}
+
+/// Whether queries with this snapshot use an index: it is built, and not by a transaction that the snapshot does not see. Such a one
+/// has left out the versions that were replaced before, and that is noted with it (`indcheckxmin`).
+///
+/// # Safety
+/// `index` is an open index; the snapshot is an MVCC snapshot.
+unsafe fn is_used_by(index: pg_sys::Relation, snapshot: pg_sys::Snapshot) -> bool {
+    // SAFETY: an open index has its row of pg_index.
+    unsafe {
+        let form = &*(*index).rd_index;
+        let writer = pg_sys::htup::HeapTupleHeaderGetXmin((*(*index).rd_indextuple).t_data);
+        let too_new = form.indcheckxmin && committed_after(writer, snapshot);
+        form.indisvalid && form.indisready && form.indislive && !too_new
     }
 }
