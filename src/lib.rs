@@ -3,6 +3,7 @@
 use pgrx::prelude::*;
 
 mod catalog;
+mod check;
 mod ddl;
 mod delta;
 mod error;

@@ -6,8 +6,10 @@ use postgres::{Config, NoTls};
 use rustix::process::Signal;
 use std::fs::{self, OpenOptions};
 use std::io::Write;
+use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
@@ -43,10 +45,13 @@ pub enum Shutdown {
     Immediate,
 }
 
-/// A cluster, with the extension created in database `postgres` unless it is empty. Stopped and removed when dropped.
+/// A cluster, with the extension created in database `postgres` unless it is empty. Stopped and removed when dropped; if its server
+/// runs then, all cass tables must be sound.
 pub struct Cluster {
     folder: TempDir,
     postmaster: Option<Child>,
+    /// Whether the test has damaged tables on purpose.
+    damaged: AtomicBool,
 }
 
 impl Default for Cluster {
@@ -71,11 +76,21 @@ impl Cluster {
 
     /// A cluster with settings of the test's own, as initdb makes it: stopped, and without the extension.
     pub fn empty(settings: &[(&str, &str)]) -> Self {
-        let cluster = Cluster { folder: new_folder(), postmaster: None };
+        let cluster = Cluster::stopped();
         output_of(Command::new("cp").arg("-a").arg(initial_data()).arg(cluster.data()));
         cluster.configure(SETTINGS);
         cluster.configure(settings);
         cluster
+    }
+
+    /// A folder without data.
+    fn stopped() -> Self {
+        Cluster { folder: new_folder(), postmaster: None, damaged: AtomicBool::new(false) }
+    }
+
+    /// Says that the test damages tables on purpose, so that they need not be sound when the cluster is dropped.
+    pub fn expect_damage(&self) {
+        self.damaged.store(true, Ordering::Relaxed);
     }
 
     /// The folder of the cluster's data.
@@ -227,7 +242,7 @@ impl Cluster {
     }
 
     fn base_backup(&self, options: &[&str]) -> Cluster {
-        let backup = Cluster { folder: new_folder(), postmaster: None };
+        let backup = Cluster::stopped();
         output_of(
             self.client("pg_basebackup")
                 .args(["--checkpoint=fast", "--wal-method=stream", "--no-sync"])
@@ -241,7 +256,7 @@ impl Cluster {
     /// Another cluster with a copy of the data of this one, which is stopped.
     pub fn copy(&self) -> Cluster {
         assert!(self.postmaster.is_none(), "the server runs");
-        let copy = Cluster { folder: new_folder(), postmaster: None };
+        let copy = Cluster::stopped();
         output_of(Command::new("cp").arg("-a").arg(self.data()).arg(copy.data()));
         copy
     }
@@ -276,12 +291,18 @@ impl Cluster {
 
 impl Drop for Cluster {
     fn drop(&mut self) {
+        let mut unsound = None;
         if std::thread::panicking() {
             eprintln!("The server's log ends:\n{}", self.last_lines_of_log());
+        } else if self.postmaster.is_some() && !self.damaged.load(Ordering::Relaxed) {
+            unsound = catch_unwind(AssertUnwindSafe(|| self.assert_sound())).err();
         }
         if let Some(mut postmaster) = self.postmaster.take() {
             process::send(postmaster.id(), Signal::QUIT);
             let _ = postmaster.wait();
+        }
+        if let Some(panic) = unsound {
+            resume_unwind(panic);
         }
     }
 }

@@ -9,6 +9,7 @@ mod inspect;
 mod process;
 mod random;
 mod session;
+mod sound;
 mod upgrade;
 
 pub use cluster::{Cluster, Shutdown};

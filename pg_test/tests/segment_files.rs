@@ -112,6 +112,7 @@ fn a_file_that_another_session_empties_ends_no_reader() {
 #[test]
 fn damage_is_an_error_that_names_the_block_and_only_for_those_who_read_it() {
     let mut cluster = Cluster::new();
+    cluster.expect_damage();
     let mut session = cluster.connect();
     create(&mut session);
     let file = file_of(&mut session, &cluster, "t");

@@ -1,5 +1,6 @@
 //! SQL functions.
 
 mod allow_filtering;
+mod check;
 mod segments;
 mod token;

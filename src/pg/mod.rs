@@ -4,11 +4,13 @@
 pub mod bytea;
 pub mod externs;
 pub mod freeze;
+pub mod index_values;
 pub mod nodes;
 pub mod random;
 pub mod scratch;
 pub mod snapshot;
 pub mod statistics;
+pub mod subtransaction;
 pub mod tid;
 pub mod transaction;
 pub mod visibility;

@@ -24,4 +24,4 @@ pub mod source;
 mod space;
 pub mod visibility_map;
 
-pub use source::{open_segment, pages_read, RunSource};
+pub use source::{open_segment, pages_read, PageGuard, RunSource};

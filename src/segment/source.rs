@@ -96,8 +96,16 @@ impl RunSource {
         valid
     }
 
+    /// The mapped copy of a page, if it is right.
+    pub fn mapped(&self, page_no: u32) -> Option<&Page> {
+        self.map.page(page_no).filter(|page| self.is_valid(page_no, page))
+    }
+
     /// Reads a page through the buffer manager.
-    fn read_buffer(&self, page_no: u32) -> Result<Rc<Page>, StorageError> {
+    ///
+    /// # Errors
+    /// `Damaged` if that copy is not right either; what PostgreSQL has against the block is raised.
+    pub fn read_buffer(&self, page_no: u32) -> Result<Rc<Page>, StorageError> {
         let block = self.first_block.saturating_add(page_no);
         let mut copy = Rc::new([0_u8; page::PAGE_SIZE]);
         // SAFETY: the caller holds a lock on the table, so its relcache entry can be built and its files stay; the page is
@@ -125,11 +133,8 @@ impl RunSource {
             pg_sys::UnlockReleaseBuffer(buffer);
             pg_sys::RelationClose(rel);
         }
-        match page::validate(&copy, &self.identity(page_no)) {
-            Ok(_) => Ok(copy),
-            Err(StorageError::Damaged { what, .. }) => self.raise_damaged(page_no, what),
-            Err(error) => Err(error),
-        }
+        page::validate(&copy, &self.identity(page_no))?;
+        Ok(copy)
     }
 
     fn raise_damaged(&self, page_no: u32, what: &str) -> ! {
@@ -165,9 +170,13 @@ impl PageSource for RunSource {
             return Err(StorageError::Damaged { page_no: Some(page_no), what: "the run has no such page" });
         }
         PAGES_READ.set(PAGES_READ.get() + 1);
-        match self.map.page(page_no) {
-            Some(page) if self.is_valid(page_no, page) => Ok(PageGuard::Mapped(page)),
-            _ => self.read_buffer(page_no).map(PageGuard::Copied),
+        if let Some(page) = self.mapped(page_no) {
+            return Ok(PageGuard::Mapped(page));
+        }
+        match self.read_buffer(page_no) {
+            Ok(page) => Ok(PageGuard::Copied(page)),
+            Err(StorageError::Damaged { what, .. }) => self.raise_damaged(page_no, what),
+            Err(error) => Err(error),
         }
     }
 

@@ -117,6 +117,11 @@ pub fn identity(rel: pg_sys::Relation) -> Identity {
 /// # Errors
 /// XX001 where it is damaged, 0A000 where a later version of the extension wrote it.
 pub fn read(rel: pg_sys::Relation) -> Metapage {
+    try_read(rel).unwrap_or_else(|fault| raise(rel, fault))
+}
+
+/// As [`read`], with what is wrong as a result.
+pub fn try_read(rel: pg_sys::Relation) -> Result<Metapage, Fault> {
     let mut copy = Box::new([0_u8; PAGE_SIZE]);
     // SAFETY: `rel` is an open relation with storage; the page is read while its buffer is pinned and share-locked.
     unsafe {
@@ -126,7 +131,7 @@ pub fn read(rel: pg_sys::Relation) -> Metapage {
         std::ptr::copy_nonoverlapping(page, copy.as_mut_ptr(), CONTENT_END);
         pg_sys::UnlockReleaseBuffer(buffer);
     }
-    Metapage::decode(&copy).unwrap_or_else(|fault| raise(rel, fault))
+    Metapage::decode(&copy)
 }
 
 /// Pins the metapage's buffer.

@@ -72,6 +72,11 @@ pub fn version(rel: pg_sys::Relation) -> u64 {
     with_page(rel, page::version).unwrap_or(0)
 }
 
+/// Whether what is in the place of the map is none, though it is not empty either.
+pub fn is_damaged(rel: pg_sys::Relation) -> bool {
+    with_page(rel, page::is_damaged).unwrap_or(false)
+}
+
 /// Whether the map tells the segments that new snapshots see.
 pub fn knows_segments(rel: pg_sys::Relation) -> bool {
     map(rel).is_some_and(|map| map.segments.is_some())

@@ -66,6 +66,11 @@ pub(super) fn decode(page: &Page) -> Option<Map> {
     bincode::serde::decode_from_slice(body, config).ok().map(|(map, _)| map)
 }
 
+/// Whether a page is neither a map nor empty, as one is that has just been made.
+pub(super) fn is_damaged(page: &Page) -> bool {
+    decode(page).is_none() && page[MAGIC_AT..].iter().any(|byte| *byte != 0)
+}
+
 /// Writes a map to a page that has PostgreSQL's header. One that does not fit is written without its segments.
 pub(super) fn encode(map: &Map, version: u64, page: &mut Page) {
     let body = encode_body(map).or_else(|| encode_body(&Map { segments: None, ..map.clone() })).unwrap_or_default();

@@ -20,8 +20,22 @@ const BITS_PER_PARTITION: u64 = 10;
 /// Where a filter lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct FilterPlace {
-    first_page: u32,
-    blocks: u64,
+    pub(super) first_page: u32,
+    pub(super) blocks: u64,
+}
+
+/// Blocks of a filter of so many partitions.
+pub(super) fn blocks_of(partitions: u64) -> u64 {
+    partitions.saturating_mul(BITS_PER_PARTITION).div_ceil(8 * BLOCK_BYTES as u64)
+}
+
+impl FilterPlace {
+    /// Length of the content of each of the filter's pages, first to last.
+    pub(super) fn page_lengths(self) -> impl Iterator<Item = usize> {
+        let per_page = BLOCKS_PER_PAGE as u64;
+        (0..self.blocks.div_ceil(per_page))
+            .map(move |page| (self.blocks - page * per_page).min(per_page) as usize * BLOCK_BYTES)
+    }
 }
 
 fn hash(partition: &[u8]) -> Result<(u64, u64)> {
@@ -64,7 +78,7 @@ impl FilterBuilder {
         if partitions == 0 {
             return Ok(None);
         }
-        let blocks = (partitions * BITS_PER_PARTITION).div_ceil(8 * BLOCK_BYTES as u64);
+        let blocks = blocks_of(partitions);
         let place = FilterPlace { first_page: pages.next_page(), blocks };
         let per_page = BLOCKS_PER_PAGE as u64;
         let mut content = [0; BLOCKS_PER_PAGE * BLOCK_BYTES];

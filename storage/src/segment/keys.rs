@@ -261,7 +261,7 @@ impl Keys {
     }
 
     /// Prefix of the partition that holds `row`, which mostly is the one asked for last.
-    fn prefix_of(&self, row: usize) -> &[u8] {
+    pub(super) fn prefix_of(&self, row: usize) -> &[u8] {
         let holds = |index: usize| {
             let end = self.partitions.get(index + 1).map_or(self.rows, |next| next.first_row);
             self.partitions.get(index).filter(|partition| (partition.first_row..end).contains(&row))

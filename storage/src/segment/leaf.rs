@@ -98,6 +98,11 @@ impl Leaf {
         self.located(self.keys.read(&self.body, row, out))
     }
 
+    /// Length of the partition's part of the key of `row`.
+    pub(super) fn partition_len(&self, row: usize) -> usize {
+        self.keys.prefix_of(row).len()
+    }
+
     /// The first row whose key is not less than `bound`, or greater than it if `after`.
     pub(super) fn search(&self, bound: &[u8], after: bool) -> Result<usize> {
         self.located(self.keys.search(&self.body, bound, after))

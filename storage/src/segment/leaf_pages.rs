@@ -95,6 +95,13 @@ pub(super) fn read<S: PageSource>(source: &S, page_no: u32, mut body: Vec<u8>) -
     Ok(body)
 }
 
+/// Number of pages of a leaf, by the content of its first page.
+pub(super) fn span(content: &[u8]) -> Result<u16> {
+    let mut reader = ByteReader::new(content);
+    reader.take(2)?;
+    reader.u16()
+}
+
 fn decompress(stored: &[u8], body_len: usize, mut body: Vec<u8>) -> Option<Vec<u8>> {
     body.resize(body_len, 0);
     let len = lz4_flex::block::decompress_into(stored, &mut body).ok()?;

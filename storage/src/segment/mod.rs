@@ -4,6 +4,7 @@
 //! [`SegmentCursor`] from a [`PageSource`]. Its pages are leaves with inner pages among them, then the filter over
 //! partitions, the row id map, and the footer. See `docs/file-format.md` for every byte.
 
+pub mod check;
 mod cursor;
 mod encoding;
 mod filter;

@@ -148,6 +148,32 @@ fn runs_in_page(content: &[u8], take: &mut impl FnMut(u64, u64)) -> Result<()> {
     Ok(())
 }
 
+/// A run of ids as a page has it.
+pub(super) struct MapEntry {
+    pub(super) first: u64,
+    pub(super) count: u64,
+    pub(super) leaf: u64,
+    /// The first id of its group by the page's directory, if it is the group's first run.
+    pub(super) directory: Option<u64>,
+}
+
+/// Calls `take` with every run of ids of a page.
+pub(super) fn entries_in_page(content: &[u8], take: &mut dyn FnMut(&MapEntry)) -> Result<()> {
+    let mut groups = Groups::of(content)?;
+    while let Some((directory, group)) = groups.next()? {
+        let group = groups.decode(group)?;
+        for run in 0..group.runs {
+            take(&MapEntry {
+                first: group.firsts.get(run),
+                count: group.counts.get(run),
+                leaf: group.leaves.get(run),
+                directory: (run == 0).then_some(directory),
+            });
+        }
+    }
+    Ok(())
+}
+
 fn find_in_page(content: &[u8], row_id: u64) -> Result<Option<u32>> {
     let mut groups = Groups::of(content)?;
     let mut found = None;

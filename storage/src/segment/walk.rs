@@ -18,8 +18,8 @@ pub(super) struct Root {
 }
 
 /// An inner page's content, cut into its parts.
-struct InnerPage<'a> {
-    count: usize,
+pub(super) struct InnerPage<'a> {
+    pub(super) count: usize,
     common: &'a [u8],
     ends: &'a [u8],
     children: &'a [u8],
@@ -27,7 +27,7 @@ struct InnerPage<'a> {
 }
 
 impl<'a> InnerPage<'a> {
-    fn parse(content: &'a [u8], level: u8) -> Result<Self> {
+    pub(super) fn parse(content: &'a [u8], level: u8) -> Result<Self> {
         let mut reader = ByteReader::new(content);
         let count = usize::from(reader.u16()?);
         if count == 0 || reader.u8()? != level || reader.u8()? != 0 {
@@ -40,7 +40,7 @@ impl<'a> InnerPage<'a> {
         Ok(InnerPage { count, common, ends, children, rests: reader.rest() })
     }
 
-    fn child(&self, index: usize) -> Result<u32> {
+    pub(super) fn child(&self, index: usize) -> Result<u32> {
         let bytes = self.children.get(4 * index..).and_then(|bytes| bytes.first_chunk::<4>());
         bytes
             .map(|bytes| u32::from_le_bytes(*bytes))
@@ -55,6 +55,14 @@ impl<'a> InnerPage<'a> {
     fn rest(&self, index: usize) -> Result<&'a [u8]> {
         let range = self.end(index - 1)..self.end(index);
         self.rests.get(range).ok_or_else(|| StorageError::damaged("separator is out of its page"))
+    }
+
+    /// The separator of the child at `index`; the first child has none.
+    pub(super) fn separator(&self, index: usize) -> Result<Vec<u8>> {
+        match index {
+            0 => Ok(Vec::new()),
+            _ => Ok([self.common, self.rest(index)?].concat()),
+        }
     }
 
     /// The last child whose separator is not greater than `key`.
