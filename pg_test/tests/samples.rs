@@ -136,6 +136,7 @@ fn methods_of_other_extensions_sample_too() {
 fn a_sample_reads_only_its_part_of_the_ring() {
     let (mut cluster, mut session) = tables();
     session.flush("narrow");
+    cluster.expect_damage();
     let path = session.value("SELECT pg_relation_filepath('narrow')");
     let first = session.value("SELECT first_block FROM cass_segments('narrow')").parse::<u64>().expect("a block");
     drop(session);
