@@ -1,18 +1,22 @@
 # make test   all checks and tests            make demo       the demonstration, on a server of its own
 # make bench  the figures, cass against heap  make demo-stop  stops the demonstration's server
+# make test-nightly  the same, with 500 random kills of the server (CASS_CRASH_KILLS)
 # make test-postgres  PostgreSQL's own suites on heap and on cass tables, compared (half an hour)
 # Each installs first what the machine lacks (Debian 12, Rust, root).
 
-.PHONY: help setup test test-postgres demo demo-stop demo-clean bench
+.PHONY: help setup test test-nightly test-postgres demo demo-stop demo-clean bench
 
 help:
-	@sed -n '1,4s/^# *//p' Makefile
+	@sed -n '1,5s/^# *//p' Makefile
 
 setup:
 	@scripts/setup.sh
 
 test:
 	@scripts/test.sh
+
+test-nightly:
+	@CASS_CRASH_KILLS=$${CASS_CRASH_KILLS:-500} scripts/test.sh
 
 test-postgres:
 	@scripts/test_postgres.sh

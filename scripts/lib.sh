@@ -52,9 +52,10 @@ detach_library() {
   [ ! -e "$file" ] || { cp -p "$file" "$file.new" && mv "$file.new" "$file"; }
 }
 
-# install_library release|dev: builds the extension and puts it into PostgreSQL's folders.
+# install_library release|dev: builds the extension and puts it into PostgreSQL's folders. A dev build has the points where
+# tests end the server or raise an error (src/pg/injection.rs).
 install_library() {
-  local flags=()
+  local flags=(--features injection_points)
   [ "$1" = release ] && flags=(--release)
   detach_library &&
     (cd "$CASS_ROOT" && cargo pgrx install --package cass --pg-config "$CASS_PGBIN/pg_config" "${flags[@]}")

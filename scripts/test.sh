@@ -65,6 +65,7 @@ tests_over_servers() {
 
 step "Formatting" cargo fmt --all --check
 step "Lints" cargo clippy --workspace --all-targets -- -D warnings
+step "Lints with injection points" cargo clippy --package cass --features injection_points -- -D warnings
 step "Storage crate" cargo test --package cass-storage
 step "Tests inside a server" tests_in_server
 step "Tests with whole servers" tests_over_servers

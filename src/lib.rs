@@ -33,6 +33,7 @@ pub extern "C-unwind" fn _PG_init() {
     hide_backtraces();
     ddl::require_preload();
     settings::init();
+    pg::injection::init();
     catalog::init();
     key_am::init();
     planner::init();

@@ -203,6 +203,16 @@ impl Cluster {
         self.connect_to("postgres")
     }
 
+    /// A new session, once the server takes some: after the end of a backend it recovers by itself.
+    pub fn connect_when_recovered(&self) -> Session {
+        let mut client = None;
+        crate::session::wait_until("the server has recovered", || {
+            client = self.config("postgres").connect(NoTls).ok();
+            client.is_some()
+        });
+        client.map_or_else(|| self.connect(), Session::new)
+    }
+
     /// A new session in a database.
     pub fn connect_to(&self, database: &str) -> Session {
         match self.config(database).connect(NoTls) {

@@ -10,6 +10,7 @@ use super::{alter_table, create_table, nodes, publication};
 use crate::catalog::{self, identifier::owned};
 use crate::maintenance::reclaim;
 use crate::pg::externs::unguarded;
+use crate::pg::injection::point;
 
 static mut PREVIOUS: pg_sys::ProcessUtility_hook_type = None;
 
@@ -134,6 +135,7 @@ unsafe extern "C-unwind" fn begin(call: &mut Call) -> Remainder {
 #[pg_guard]
 unsafe extern "C-unwind" fn finish() {
     frame::finish();
+    point("statement-finished");
 }
 
 /// Notes which columns a COPY FROM lists.

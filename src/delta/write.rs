@@ -8,6 +8,7 @@ use super::probe::{probe, Probe, Version, Writer};
 use super::Delta;
 use crate::error::Report;
 use crate::pg;
+use crate::pg::injection::point;
 use cass_storage::row::RowKind;
 use pgrx::pg_sys;
 use std::ffi::c_int;
@@ -224,6 +225,7 @@ pub fn store(delta: &Delta, held: &Newest, new: &NewVersion<'_>, command: pg_sys
                 if !replace(delta, old, tuple, command) {
                     return false;
                 }
+                point("delta-replaced");
                 insert_index_entry(
                     delta,
                     delta.key_index,
@@ -269,6 +271,7 @@ pub(super) fn insert_unique(delta: &Delta, tuple: pg_sys::HeapTuple, key: &[u8],
             ip_posid: pg_sys::SpecTokenOffsetNumber as u16,
         };
         pg_sys::heap_insert(delta.heap, tuple, command, pg_sys::HEAP_INSERT_SPECULATIVE as c_int, std::ptr::null_mut());
+        point("delta-inserted");
         let won = insert_index_entry(
             delta,
             delta.key_index,
@@ -276,6 +279,7 @@ pub(super) fn insert_unique(delta: &Delta, tuple: pg_sys::HeapTuple, key: &[u8],
             tuple,
             pg_sys::IndexUniqueCheck::UNIQUE_CHECK_PARTIAL,
         );
+        point("delta-indexed");
         if won {
             pg_sys::heap_finish_speculative(delta.heap, &mut (*tuple).t_self);
         } else {

@@ -12,6 +12,7 @@ use pgrx::pg_sys;
 
 use super::{flush, stored};
 use crate::delta::{Delta, DeltaCursor};
+use crate::pg::injection::point;
 use crate::read::segments::with_latest_snapshot;
 use crate::read::TableState;
 use crate::segment::buffer::temp_directory;
@@ -139,6 +140,7 @@ impl BulkLoad {
             }
             delta.close();
         }
+        point("load-finished");
         segment.map_or(0, |segment| segment.row_count)
     }
 }

@@ -14,6 +14,7 @@ use pgrx::pg_sys;
 
 use super::stored::{self, Tombstone};
 use crate::delta::{Delta, DeltaCursor};
+use crate::pg::injection::point;
 use crate::read::segments::with_latest_snapshot;
 use crate::read::TableState;
 use crate::segment::list::{self, SegmentEntry};
@@ -67,6 +68,7 @@ pub fn flush(state: &TableState) -> Flushed {
         cursor.close();
         let moved = flush.moved.len() as u64;
         let in_use = delete_rows(&delta, flush.moved);
+        point("flush-deleted");
         Flushed {
             rows: segment.map_or(0, |segment| segment.row_count),
             removed: moved - in_use,

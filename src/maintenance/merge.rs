@@ -17,6 +17,7 @@ use pgrx::pg_sys;
 use std::ops::Bound;
 
 use super::{stored, toast};
+use crate::pg::injection::point;
 use crate::read::segments::with_latest_snapshot;
 use crate::read::TableState;
 use crate::segment::list::{self, List, ListedSegment, SegmentEntry};
@@ -160,6 +161,7 @@ fn merge_window(
         Ok(())
     });
     List::change(state.rel, |list| inputs.iter().for_each(|input| list.remove(input.tid)));
+    point("merge-removed");
     toast::delete(toast_table, &moved_out.dropped());
     // SAFETY: further steps of this transaction are to see what was done.
     unsafe { pg_sys::CommandCounterIncrement() };

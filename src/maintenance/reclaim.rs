@@ -12,6 +12,7 @@ use pgrx::pg_sys;
 use super::{heap, tidy};
 use crate::catalog;
 use crate::delta::Delta;
+use crate::pg::injection::point;
 use crate::read::TableState;
 use crate::segment::relation;
 
@@ -84,7 +85,9 @@ fn reclaim(table: pg_sys::Oid) -> bool {
         let again = catalog::is_cass_relation(rel) && {
             let state = TableState::of(rel);
             let again = tidy::delta(&state, |delta| heap::vacuum_if_free(delta, &parameters(), strategy(), true));
+            point("delta-emptied");
             shrink_indexes(&state);
+            point("indexes-shrunk");
             tidy::note_segments(&state);
             again
         };

@@ -1,10 +1,12 @@
 //! Small wrappers around PostgreSQL: what pgrx does not bind, bytes as `bytea`, node trees, scratch memory, frozen rows, row
-//! ids as TIDs, random numbers, what snapshots can see, what all of them see alike, statistics, aborted transactions.
+//! ids as TIDs, random numbers, what snapshots can see, what all of them see alike, statistics, aborted transactions,
+//! points where tests interfere.
 
 pub mod bytea;
 pub mod externs;
 pub mod freeze;
 pub mod index_values;
+pub mod injection;
 pub mod nodes;
 pub mod random;
 pub mod scratch;

@@ -13,6 +13,7 @@ use super::buffer::{temp_directory, Pages, RunBuffer};
 use super::list::{List, SegmentEntry};
 use super::{metapage, relation, source, space};
 use crate::error::Report;
+use crate::pg::injection::point;
 
 /// Pages flushed at a time: each flush may wait for the WAL.
 const BATCH: usize = 64;
@@ -65,6 +66,7 @@ pub fn write_segment(
         max_key: summary.max_key,
     };
     publish(rel, &mut segment, buffer);
+    point("segment-published");
     Some(segment)
 }
 
@@ -104,7 +106,9 @@ pub fn publish(rel: pg_sys::Relation, segment: &mut SegmentEntry, buffer: RunBuf
                 .raise()
         });
         list.insert_reservation(table, segment);
+        point("segment-reserved");
         space::provide(rel, segment.first_block, segment.page_count);
+        point("segment-extended");
         let written = buffer
             .into_pages()
             .map_err(StorageError::from)
@@ -112,6 +116,7 @@ pub fn publish(rel: pg_sys::Relation, segment: &mut SegmentEntry, buffer: RunBuf
         if let Err(error) = written {
             source::raise(&relation::name(rel), &error);
         }
+        point("segment-written");
         if relation::replaces_committed(rel) {
             list.publish_to_all(table, segment);
         } else {

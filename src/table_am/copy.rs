@@ -2,6 +2,7 @@
 //! leave out. The copy has the storage id of the original, so that list and delta go with it.
 
 use crate::error::Report;
+use crate::pg::injection::point;
 use crate::segment::{metapage, relation};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
@@ -62,6 +63,7 @@ unsafe fn copy_blocks(old: pg_sys::Relation, target: pg_sys::SMgrRelation) {
         pg_sys::FlushRelationBuffers(old);
         pg_sys::RelationCopyStorage(pg_sys::RelationGetSmgr(old), target, main, (*(*old).rd_rel).relpersistence);
     }
+    point("files-copied");
     metapage::reserve_row_ids(old, ROW_IDS_FOR_COPY);
 }
 

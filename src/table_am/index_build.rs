@@ -1,6 +1,7 @@
 //! Building indexes on other columns.
 
 use crate::pg::index_values::Evaluation;
+use crate::pg::injection::point;
 use crate::read::segments::with_latest_snapshot;
 use crate::read::{MergedScan, ScanSpec};
 use pgrx::pg_sys;
@@ -65,6 +66,7 @@ pub unsafe extern "C-unwind" fn build_range_scan(
             scan.end().rows
         });
         evaluation.end(info);
+        point("index-built");
         (*info).ii_BrokenHotChain = rows > 0;
         // REINDEX CONCURRENTLY builds a new index, and waits for older snapshots to end.
         if rows > 0 && !(*info).ii_Concurrent && pg_sys::ReindexIsProcessingIndex((*index).rd_id) {

@@ -2,6 +2,7 @@
 
 use crate::error::Report;
 use crate::maintenance;
+use crate::pg::injection::point;
 use crate::read::TableState;
 use crate::segment::{list, metapage, relation};
 use pgrx::pg_sys;
@@ -24,6 +25,7 @@ pub unsafe extern "C-unwind" fn set_new_filenode(
     // SAFETY: PostgreSQL hands over the new file's identity and room for both answers.
     unsafe {
         metapage::create(&*new_node, persistence);
+        point("files-created");
         *freeze_xid = pg_sys::InvalidTransactionId;
         *min_multi = pg_sys::InvalidTransactionId;
     }
