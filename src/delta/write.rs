@@ -252,9 +252,8 @@ fn replace(delta: &Delta, old: &Version, tuple: pg_sys::HeapTuple, command: pg_s
     let mut failure = pg_sys::TM_FailureData::default();
     let mut mode = pg_sys::LockTupleMode::LockTupleNoKeyExclusive;
     // SAFETY: the row at `tid` is locked by this transaction; the tuple was formed for this heap.
-    let result = unsafe {
-        pg_sys::heap_update(delta.heap, &mut tid, tuple, command, std::ptr::null_mut(), true, &mut failure, &mut mode)
-    };
+    let result =
+        unsafe { pg::versions::tables::heap_update(delta.heap, &mut tid, tuple, command, &mut failure, &mut mode) };
     result == pg_sys::TM_Result::TM_Ok
 }
 

@@ -9,6 +9,7 @@ use crate::catalog::is_cass_relation;
 use crate::check::check_table;
 use crate::check::fault::{Faults, COLUMNS};
 use crate::error::Report;
+use crate::pg::versions::rights::owns_relation;
 use crate::segment::relation;
 
 extension_sql!(
@@ -78,7 +79,7 @@ fn open(table: pg_sys::Oid) -> pg_sys::Relation {
                 .hint("cass_check checks cass tables. Extension amcheck checks heap tables and B-tree indexes.")
                 .raise();
         }
-        if !pg_sys::superuser() && !pg_sys::pg_class_ownercheck(table, pg_sys::GetUserId()) {
+        if !pg_sys::superuser() && !owns_relation(table) {
             Report::new("42501", format!("must be owner of table {name}"))
                 .detail("What is found may show values of rows.")
                 .raise();

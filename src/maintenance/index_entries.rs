@@ -14,6 +14,7 @@ use crate::catalog;
 use crate::delta::Delta;
 use crate::pg::scratch::in_scratch;
 use crate::pg::tid;
+use crate::pg::versions::tables::index_vacuum_info;
 use crate::read::TableState;
 use crate::segment::list::{List, SegmentEntry};
 use crate::segment::source;
@@ -108,15 +109,10 @@ unsafe fn vacuum_index(
     judge: &mut Judge,
     strategy: pg_sys::BufferAccessStrategy,
 ) -> f64 {
-    let mut info = pg_sys::IndexVacuumInfo {
-        index,
-        analyze_only: false,
-        report_progress: false,
-        estimated_count: true,
-        message_level: pg_sys::DEBUG2 as i32,
-        // SAFETY: the table is open, so its pg_class row is there.
-        num_heap_tuples: f64::from(unsafe { (*(*state.rel).rd_rel).reltuples }).max(0.0),
-        strategy,
+    // SAFETY: both are open, so the table's pg_class row is there.
+    let mut info = unsafe {
+        let rows = f64::from((*(*state.rel).rd_rel).reltuples).max(0.0);
+        index_vacuum_info(index, state.rel, rows, strategy)
     };
     // SAFETY: the judge outlives both calls, which hand it to the callback and to nobody else.
     unsafe {

@@ -9,6 +9,7 @@ use pgrx::pg_sys;
 
 use super::{flush, heap, in_vacuum, index_entries, merge, reclaim, tidy, Flushed, Merged};
 use crate::error::Report;
+use crate::pg::versions::counters;
 use crate::read::segments::with_latest_snapshot;
 use crate::read::TableState;
 use crate::segment::{list, relation};
@@ -79,7 +80,7 @@ fn dead_rows(rel: pg_sys::Relation) -> i64 {
         if entry.is_null() {
             0
         } else {
-            (*entry).n_dead_tuples
+            counters::dead_rows(&*entry)
         }
     }
 }

@@ -2,32 +2,13 @@
 
 use pgrx::pg_sys;
 use pgrx::pg_sys::ffi::pg_guard_ffi_boundary;
-use std::ffi::{c_int, c_void};
-
-/// One tuple to freeze, as WAL carries it (`xl_heap_freeze_tuple` in `src/include/access/heapam_xlog.h`).
-#[repr(C)]
-pub struct FreezeTuple {
-    pub xmax: pg_sys::TransactionId,
-    pub offset: pg_sys::OffsetNumber,
-    pub infomask2: u16,
-    pub infomask: u16,
-    pub flags: u8,
-}
+use std::ffi::c_void;
 
 mod bare {
-    use super::FreezeTuple;
     use pgrx::pg_sys;
     use std::ffi::{c_int, c_void};
 
     unsafe extern "C-unwind" {
-        pub fn log_heap_freeze(
-            relation: pg_sys::Relation,
-            buffer: pg_sys::Buffer,
-            cutoff_xid: pg_sys::TransactionId,
-            tuples: *mut FreezeTuple,
-            count: c_int,
-        ) -> pg_sys::XLogRecPtr;
-
         pub fn heap_toast_insert_or_update(
             relation: pg_sys::Relation,
             new_tuple: pg_sys::HeapTuple,
@@ -44,6 +25,7 @@ mod bare {
             command: pg_sys::CmdType::Type,
         );
 
+        #[cfg_attr(not(feature = "pg15"), link_name = "planstate_tree_walker_impl")]
         pub fn planstate_tree_walker(
             node: *mut pg_sys::PlanState,
             walker: unsafe extern "C-unwind" fn(*mut pg_sys::PlanState, *mut c_void) -> bool,
@@ -91,20 +73,6 @@ pub mod unguarded {
             completion: *mut pg_sys::QueryCompletion,
         );
     }
-}
-
-/// Logs the freezing of tuples of one page (`src/backend/access/heap/heapam.c`).
-///
-/// # Safety
-/// The page is locked exclusively, and the caller is in a critical section.
-pub unsafe fn log_heap_freeze(
-    relation: pg_sys::Relation,
-    buffer: pg_sys::Buffer,
-    cutoff_xid: pg_sys::TransactionId,
-    tuples: &mut [FreezeTuple],
-) -> pg_sys::XLogRecPtr {
-    // SAFETY: promised by the caller; the count is that of the slice.
-    unsafe { bare::log_heap_freeze(relation, buffer, cutoff_xid, tuples.as_mut_ptr(), tuples.len() as c_int) }
 }
 
 /// Compresses and moves out large attributes of a new tuple (`src/backend/access/heap/heaptoast.c`).
@@ -179,16 +147,4 @@ pub unsafe fn check_for_serializable_conflict(relation: pg_sys::Relation) {
     let (no_row, no_page) = (std::ptr::null_mut(), pg_sys::InvalidBlockNumber);
     // SAFETY: promised by the caller.
     unsafe { pg_guard_ffi_boundary(|| bare::CheckForSerializableConflictIn(relation, no_row, no_page)) }
-}
-
-/// Sets a page's LSN (`PageSetLSN` of `bufpage.h`).
-///
-/// # Safety
-/// `page` is a page whose buffer is locked exclusively.
-pub unsafe fn page_set_lsn(page: pg_sys::Page, lsn: pg_sys::XLogRecPtr) {
-    let header = page.cast::<pg_sys::PageHeaderData>();
-    // SAFETY: promised by the caller.
-    unsafe {
-        (*header).pd_lsn = pg_sys::PageXLogRecPtr { xlogid: (lsn >> 32) as u32, xrecoff: lsn as u32 };
-    }
 }

@@ -15,4 +15,5 @@ pub mod statistics;
 pub mod subtransaction;
 pub mod tid;
 pub mod transaction;
+pub mod versions;
 pub mod visibility;

@@ -2,6 +2,8 @@
 
 use std::ffi::CStr;
 
+use crate::pg::versions::files;
+
 use pgrx::pg_sys;
 
 /// `InvalidSubTransactionId` of PostgreSQL's c.h.
@@ -20,8 +22,9 @@ pub struct FileNode {
 /// The files an open relation has now.
 pub fn file_node(rel: pg_sys::Relation) -> FileNode {
     // SAFETY: `rel` is an open relation, so its relcache entry is valid.
-    let (node, backend) = unsafe { ((*rel).rd_node, (*rel).rd_backend) };
-    FileNode { tablespace: node.spcNode, database: node.dbNode, node: node.relNode, backend }
+    let (locator, backend) = unsafe { (files::locator(rel), (*rel).rd_backend) };
+    let parts = files::parts(&locator);
+    FileNode { tablespace: parts.tablespace, database: parts.database, node: parts.number, backend }
 }
 
 /// OID of an open relation.
@@ -76,7 +79,8 @@ pub fn needs_wal(rel: pg_sys::Relation) -> bool {
     unsafe {
         (*(*rel).rd_rel).relpersistence as u8 == pg_sys::RELPERSISTENCE_PERMANENT
             && (wal_is_needed()
-                || ((*rel).rd_createSubid == NO_SUBTRANSACTION && (*rel).rd_firstRelfilenodeSubid == NO_SUBTRANSACTION))
+                || ((*rel).rd_createSubid == NO_SUBTRANSACTION
+                    && files::file_subtransactions(rel).1 == NO_SUBTRANSACTION))
     }
 }
 

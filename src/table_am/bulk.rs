@@ -7,6 +7,7 @@
 use super::{insert, version};
 use crate::maintenance::BulkLoad;
 use crate::pg::scratch::in_scratch;
+use crate::pg::versions::files;
 use crate::read::{loading, TableState};
 use crate::statement::{self, Source};
 use pgrx::pg_sys;
@@ -171,7 +172,7 @@ fn may_gather(state: &TableState, slots: &[*mut pg_sys::TupleTableSlot]) -> bool
     // SAFETY: the relation is open.
     unsafe {
         let rel = &*state.rel;
-        let is_new = rel.rd_createSubid != 0 || rel.rd_newRelfilenodeSubid != 0 || rel.rd_firstRelfilenodeSubid != 0;
+        let is_new = rel.rd_createSubid != 0 || files::file_subtransactions(state.rel) != (0, 0);
         let has_row_triggers = rel.trigdesc.as_ref().is_some_and(|triggers| {
             triggers.trig_insert_before_row || triggers.trig_insert_after_row || triggers.trig_insert_instead_row
         });

@@ -3,6 +3,7 @@
 
 use crate::error::Report;
 use crate::pg::injection::point;
+use crate::pg::versions::files;
 use crate::segment::{metapage, relation};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
@@ -14,10 +15,10 @@ const ROW_IDS_FOR_COPY: u64 = 1 << 28;
 
 /// `relation_copy_data`: SET TABLESPACE copies the blocks, and takes the delta along.
 #[pg_guard]
-pub unsafe extern "C-unwind" fn copy_data(rel: pg_sys::Relation, new_node: *const pg_sys::RelFileNode) {
+pub unsafe extern "C-unwind" fn copy_data(rel: pg_sys::Relation, new_node: *const files::FileLocator) {
     // SAFETY: as heapam does: the new file is made, filled block by block, and the old one dropped at commit.
     unsafe {
-        crate::delta::tablespace::follow(rel, (*new_node).spcNode);
+        crate::delta::tablespace::follow(rel, files::parts(&*new_node).tablespace);
         let persistence = (*(*rel).rd_rel).relpersistence;
         let target = pg_sys::RelationCreateStorage(*new_node, persistence, true);
         copy_blocks(rel, target);

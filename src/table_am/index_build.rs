@@ -2,6 +2,7 @@
 
 use crate::pg::index_values::Evaluation;
 use crate::pg::injection::point;
+use crate::pg::versions::tables::next_datum;
 use crate::read::segments::with_latest_snapshot;
 use crate::read::{MergedScan, ScanSpec};
 use pgrx::pg_sys;
@@ -89,7 +90,7 @@ pub unsafe extern "C-unwind" fn validate_scan(
     unsafe {
         let mut indexed = HashSet::new();
         let (mut encoded, mut null) = (pg_sys::Datum::from(0), false);
-        while pg_sys::tuplesort_getdatum((*state).tuplesort, true, &mut encoded, &mut null, std::ptr::null_mut()) {
+        while next_datum((*state).tuplesort, &mut encoded, &mut null) {
             indexed.insert(encoded.value() as i64);
         }
         let evaluation = Evaluation::begin(rel, info);

@@ -3,6 +3,7 @@
 use super::{bulk, copy};
 use crate::error::Report;
 use crate::maintenance::{self, BulkLoad};
+use crate::pg::versions::files;
 use crate::read::segments::with_latest_snapshot;
 use crate::read::state::name;
 use crate::read::{MergedScan, ScanSpec, TableState};
@@ -119,7 +120,7 @@ pub unsafe fn place_rows(rel: pg_sys::Relation) -> f64 {
         return 0.0;
     }
     // SAFETY: the statement that adds a key holds the table exclusively; the old file goes at commit.
-    unsafe { pg_sys::RelationSetNewRelfilenode(rel, (*(*rel).rd_rel).relpersistence) };
+    unsafe { files::set_new_files(rel) };
     metapage::set_layout(rel, key.layout);
     let written = load.finish(rel);
     if written < count {
@@ -136,6 +137,6 @@ fn is_new_in_this_subtransaction(rel: pg_sys::Relation) -> bool {
     // SAFETY: the relation is open.
     unsafe {
         let current = pg_sys::GetCurrentSubTransactionId();
-        (*rel).rd_createSubid == current || (*rel).rd_newRelfilenodeSubid == current
+        (*rel).rd_createSubid == current || files::file_subtransactions(rel).0 == current
     }
 }

@@ -3,6 +3,7 @@
 use crate::error::Report;
 use crate::maintenance;
 use crate::pg::injection::point;
+use crate::pg::versions::files;
 use crate::read::TableState;
 use crate::segment::{list, metapage, relation};
 use pgrx::pg_sys;
@@ -12,7 +13,7 @@ use pgrx::prelude::*;
 #[pg_guard]
 pub unsafe extern "C-unwind" fn set_new_filenode(
     rel: pg_sys::Relation,
-    new_node: *const pg_sys::RelFileNode,
+    new_node: *const files::FileLocator,
     persistence: std::ffi::c_char,
     freeze_xid: *mut pg_sys::TransactionId,
     min_multi: *mut pg_sys::MultiXactId,

@@ -13,6 +13,7 @@ use crate::catalog::is_cass_relation;
 use crate::catalog::primary_key::qualified_name;
 use crate::error::Report;
 use crate::maintenance::{flush, note_delta_if_empty, InUse};
+use crate::pg::versions::rights::owns_database;
 use crate::read::TableState;
 
 /// How long tables that are in use are tried again: what is not done by then does not end by itself.
@@ -88,7 +89,7 @@ fn check_alone(fcinfo: pg_sys::FunctionCallInfo) {
 
 fn check_privilege() {
     // SAFETY: look-ups for this session's user and database.
-    if !unsafe { pg_sys::pg_database_ownercheck(pg_sys::MyDatabaseId, pg_sys::GetUserId()) } {
+    if !owns_database() {
         Report::new("42501", "permission denied to prepare the tables of this database for pg_upgrade")
             .hint("Only superusers and the owner of the database may run cass_prepare_upgrade().")
             .raise();

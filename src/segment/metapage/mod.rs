@@ -12,6 +12,7 @@ use pgrx::pg_sys;
 use super::{cache, relation};
 use crate::error::Report;
 use crate::pg::tid::MAX_ROW_ID;
+use crate::pg::versions::files;
 
 mod content;
 
@@ -47,7 +48,7 @@ fn init_page(page: &mut [u8; PAGE_SIZE]) {
 /// # Errors
 /// 0A000 for an unlogged table: after a crash its main fork is emptied while the list of segments, which is logged, would
 /// still name runs in it.
-pub fn create(node: &pg_sys::RelFileNode, persistence: std::ffi::c_char) {
+pub fn create(node: &files::FileLocator, persistence: std::ffi::c_char) {
     if persistence as u8 == pg_sys::RELPERSISTENCE_UNLOGGED {
         Report::new("0A000", "access method \"cass\" does not support unlogged tables")
             .hint("Create the table as LOGGED or TEMPORARY.")
