@@ -8,6 +8,7 @@ mod tests {
     use pgrx::prelude::*;
     use pgrx::{pg_sys, PgBox};
 
+    use crate::pg::versions::files;
     use crate::segment::buffer::RunBuffer;
     use crate::segment::list::{self, SegmentEntry};
     use crate::segment::{metapage, relation, run, source};
@@ -22,8 +23,7 @@ mod tests {
         static mut ROUTINE: std::mem::MaybeUninit<pg_sys::TableAmRoutine> = std::mem::MaybeUninit::uninit();
         // SAFETY: one thread; the routine lives as long as the process.
         unsafe {
-            let mut routine = *pg_sys::GetHeapamTableAmRoutine();
-            routine.relation_set_new_filenode = Some(set_new_filenode);
+            let routine = files::with_maker(*pg_sys::GetHeapamTableAmRoutine(), set_new_filenode);
             let place = &raw mut ROUTINE;
             (*place).write(routine);
             PgBox::from_pg(place.cast())
@@ -33,7 +33,7 @@ mod tests {
     #[pg_guard]
     unsafe extern "C-unwind" fn set_new_filenode(
         _rel: pg_sys::Relation,
-        node: *const pg_sys::RelFileNode,
+        node: *const files::FileLocator,
         persistence: std::ffi::c_char,
         xid: *mut pg_sys::TransactionId,
         multi: *mut pg_sys::MultiXactId,

@@ -115,3 +115,27 @@ pub unsafe fn invalidate_sizes(smgr: pg_sys::SMgrRelation) {
         pg_sys::CacheInvalidateSmgr((*smgr).smgr_rlocator);
     }
 }
+
+#[cfg(any(test, feature = "pg_test"))]
+/// The table access method's callback that makes new files.
+pub type MakeFiles = unsafe extern "C-unwind" fn(
+    pg_sys::Relation,
+    *const FileLocator,
+    std::ffi::c_char,
+    *mut pg_sys::TransactionId,
+    *mut pg_sys::MultiXactId,
+);
+
+#[cfg(any(test, feature = "pg_test"))]
+/// Gives a routine made from another one its callback that makes new files, under the name that the version has for it.
+pub fn with_maker(mut routine: pg_sys::TableAmRoutine, make: MakeFiles) -> pg_sys::TableAmRoutine {
+    #[cfg(feature = "pg15")]
+    {
+        routine.relation_set_new_filenode = Some(make);
+    }
+    #[cfg(not(feature = "pg15"))]
+    {
+        routine.relation_set_new_filelocator = Some(make);
+    }
+    routine
+}
