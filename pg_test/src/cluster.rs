@@ -203,8 +203,11 @@ impl Cluster {
         self.connect_to("postgres")
     }
 
-    /// A new session, once the server takes some: after the end of a backend it recovers by itself.
-    pub fn connect_when_recovered(&self) -> Session {
+    /// A new session, once the server has recovered from the sudden end of one of its processes. It takes sessions until it has
+    /// noticed that end, which it has when the process is no zombie any more.
+    pub fn connect_when_recovered(&self, ended: i32) -> Session {
+        let process = PathBuf::from(format!("/proc/{ended}"));
+        crate::session::wait_until("the server has noticed the end of its process", || !process.exists());
         let mut client = None;
         crate::session::wait_until("the server has recovered", || {
             client = self.config("postgres").connect(NoTls).ok();

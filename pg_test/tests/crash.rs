@@ -171,8 +171,8 @@ fn a_killed_server_has_what_was_committed_and_nothing_else() {
         // Not always long enough for a VACUUM to end, nor always too short.
         let pause = Duration::from_millis(100 + random.below(1000));
         let prey = random.below(4) as usize;
+        let mut processes = Vec::new();
         std::thread::scope(|scope| {
-            let mut processes = Vec::new();
             for writer in &mut writers {
                 let session = cluster.connect();
                 processes.push(session.process());
@@ -193,7 +193,7 @@ fn a_killed_server_has_what_was_committed_and_nothing_else() {
         if !matches!(round % 5, 1 | 3) {
             cluster.start();
         }
-        let mut session = cluster.connect_when_recovered();
+        let mut session = cluster.connect_when_recovered(processes[prey]);
         writers.iter_mut().for_each(|writer| writer.check(&mut session));
         let rows: usize = writers.iter().map(|writer| writer.committed.len()).sum();
         assert_eq!(session.count("SELECT count(*) FROM t"), rows as u64, "a full read");

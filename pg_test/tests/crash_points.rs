@@ -101,6 +101,7 @@ impl Twins {
         let statement = statement.replace('$', "c");
         let name = format!("{action:?}").to_lowercase();
         self.session.run(&format!("SET cass.injection_point = '{point}={name}'"));
+        let process = self.session.process();
         let error = self.session.try_rows(&statement).expect_err(&when);
         let said = error.as_db_error().map(|error| error.message().to_string());
         match action {
@@ -110,7 +111,7 @@ impl Twins {
             }
             Action::Kill => {
                 assert!(said.is_none_or(|said| said.starts_with("terminating connection")), "{when}: {error}");
-                self.session = self.cluster.connect_when_recovered();
+                self.session = self.cluster.connect_when_recovered(process);
             }
         }
         self.assert_same(&when);
@@ -160,8 +161,9 @@ fn a_table_whose_creation_or_end_is_interrupted_is_not_there_or_whole() {
         ("files-created", "CREATE TABLE young USING cass AS SELECT * FROM old"),
     ] {
         session.run(&format!("SET cass.injection_point = '{point}=kill'"));
+        let process = session.process();
         assert!(session.try_rows(statement).is_err_and(|error| error.as_db_error().is_none()), "{statement}");
-        session = cluster.connect_when_recovered();
+        session = cluster.connect_when_recovered(process);
         assert_eq!(session.rows("SELECT count(*), sum(v) FROM old"), ["500|125240"], "{statement}");
         assert_eq!(session.value("SELECT to_regclass('young') IS NULL"), "t", "{statement}");
         assert_eq!(
