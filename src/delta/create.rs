@@ -97,17 +97,7 @@ unsafe fn index(heap: pg_sys::Relation, suffix: &str, columns: &[i16], types: &[
     unsafe {
         let name = std::ffi::CStr::from_ptr((*(*heap).rd_rel).relname.data.as_ptr()).to_string_lossy();
         let name = CString::new(format!("{name}_{suffix}")).unwrap_or_default();
-        let info = pg_sys::makeIndexInfo(
-            columns.len() as i32,
-            columns.len() as i32,
-            pg_sys::BTREE_AM_OID,
-            std::ptr::null_mut(),
-            std::ptr::null_mut(),
-            unique,
-            false,
-            true,
-            false,
-        );
+        let info = crate::pg::versions::index::describe_btree(columns.len(), unique);
         let mut names: *mut pg_sys::List = std::ptr::null_mut();
         let mut classes = Vec::with_capacity(columns.len());
         for (column, type_oid) in columns.iter().zip(types) {

@@ -1,6 +1,7 @@
 //! A delta lies in its table's tablespace.
 
 use super::Delta;
+use crate::pg::versions::files;
 use pgrx::pg_sys;
 
 /// Moves the delta of `table` and its indexes to another tablespace, as SET TABLESPACE does with a TOAST table. What it holds
@@ -25,13 +26,13 @@ unsafe fn move_relation(rel: pg_sys::Relation, tablespace: pg_sys::Oid) {
         if !pg_sys::CheckRelationTableSpaceMove(rel, tablespace) {
             return;
         }
-        let file = pg_sys::GetNewRelFileNode(tablespace, std::ptr::null_mut(), (*(*rel).rd_rel).relpersistence);
-        let node = pg_sys::RelFileNode { spcNode: tablespace, relNode: file, ..(*rel).rd_node };
+        let node = files::new_in(rel, tablespace);
+        let (_, _, file) = files::parts(&node);
         if let Some(copy) = (*pg_sys::GetHeapamTableAmRoutine()).relation_copy_data {
             copy(rel, &node);
         }
         pg_sys::SetRelationTableSpace(rel, tablespace, file);
-        pg_sys::RelationAssumeNewRelfilenode(rel);
+        files::assume_new(rel);
         pg_sys::CommandCounterIncrement();
     }
 }

@@ -247,12 +247,8 @@ pub fn store(delta: &Delta, held: &Newest, new: &NewVersion<'_>, command: pg_sys
 /// Updates the delta row that is held. The key stays, so the key index needs no uniqueness check.
 fn replace(delta: &Delta, old: &Version, tuple: pg_sys::HeapTuple, command: pg_sys::CommandId) -> bool {
     let mut tid = old.tid;
-    let mut failure = pg_sys::TM_FailureData::default();
-    let mut mode = pg_sys::LockTupleMode::LockTupleNoKeyExclusive;
     // SAFETY: the row at `tid` is locked by this transaction; the tuple was formed for this heap.
-    let result = unsafe {
-        pg_sys::heap_update(delta.heap, &mut tid, tuple, command, std::ptr::null_mut(), true, &mut failure, &mut mode)
-    };
+    let result = unsafe { crate::pg::versions::heap::update(delta.heap, &mut tid, tuple, command) };
     result == pg_sys::TM_Result::TM_Ok
 }
 

@@ -78,7 +78,7 @@ fn open(table: pg_sys::Oid) -> pg_sys::Relation {
                 .hint("cass_check checks cass tables. Extension amcheck checks heap tables and B-tree indexes.")
                 .raise();
         }
-        if !pg_sys::superuser() && !pg_sys::pg_class_ownercheck(table, pg_sys::GetUserId()) {
+        if !pg_sys::superuser() && !crate::pg::versions::owner::owns_relation(table) {
             Report::new("42501", format!("must be owner of table {name}"))
                 .detail("What is found may show values of rows.")
                 .raise();

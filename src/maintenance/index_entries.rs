@@ -108,16 +108,9 @@ unsafe fn vacuum_index(
     judge: &mut Judge,
     strategy: pg_sys::BufferAccessStrategy,
 ) -> f64 {
-    let mut info = pg_sys::IndexVacuumInfo {
-        index,
-        analyze_only: false,
-        report_progress: false,
-        estimated_count: true,
-        message_level: pg_sys::DEBUG2 as i32,
-        // SAFETY: the table is open, so its pg_class row is there.
-        num_heap_tuples: f64::from(unsafe { (*(*state.rel).rd_rel).reltuples }).max(0.0),
-        strategy,
-    };
+    // SAFETY: the table is open, so its pg_class row is there.
+    let rows = f64::from(unsafe { (*(*state.rel).rd_rel).reltuples }).max(0.0);
+    let mut info = crate::pg::versions::index::vacuum_info(state.rel, index, rows, strategy);
     // SAFETY: the judge outlives both calls, which hand it to the callback and to nobody else.
     unsafe {
         let argument = (&raw mut *judge).cast::<c_void>();

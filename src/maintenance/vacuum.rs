@@ -79,7 +79,7 @@ fn dead_rows(rel: pg_sys::Relation) -> i64 {
         if entry.is_null() {
             0
         } else {
-            (*entry).n_dead_tuples
+            crate::pg::versions::statistics::dead_rows(&*entry)
         }
     }
 }

@@ -2,32 +2,13 @@
 
 use pgrx::pg_sys;
 use pgrx::pg_sys::ffi::pg_guard_ffi_boundary;
-use std::ffi::{c_int, c_void};
-
-/// One tuple to freeze, as WAL carries it (`xl_heap_freeze_tuple` in `src/include/access/heapam_xlog.h`).
-#[repr(C)]
-pub struct FreezeTuple {
-    pub xmax: pg_sys::TransactionId,
-    pub offset: pg_sys::OffsetNumber,
-    pub infomask2: u16,
-    pub infomask: u16,
-    pub flags: u8,
-}
+use std::ffi::c_void;
 
 mod bare {
-    use super::FreezeTuple;
     use pgrx::pg_sys;
-    use std::ffi::{c_int, c_void};
+    use std::ffi::c_int;
 
     unsafe extern "C-unwind" {
-        pub fn log_heap_freeze(
-            relation: pg_sys::Relation,
-            buffer: pg_sys::Buffer,
-            cutoff_xid: pg_sys::TransactionId,
-            tuples: *mut FreezeTuple,
-            count: c_int,
-        ) -> pg_sys::XLogRecPtr;
-
         pub fn heap_toast_insert_or_update(
             relation: pg_sys::Relation,
             new_tuple: pg_sys::HeapTuple,
@@ -43,12 +24,6 @@ mod bare {
             slot: *mut pg_sys::TupleTableSlot,
             command: pg_sys::CmdType::Type,
         );
-
-        pub fn planstate_tree_walker(
-            node: *mut pg_sys::PlanState,
-            walker: unsafe extern "C-unwind" fn(*mut pg_sys::PlanState, *mut c_void) -> bool,
-            context: *mut c_void,
-        ) -> bool;
 
         pub fn PredicateLockRelation(relation: pg_sys::Relation, snapshot: pg_sys::Snapshot);
 
@@ -91,20 +66,6 @@ pub mod unguarded {
             completion: *mut pg_sys::QueryCompletion,
         );
     }
-}
-
-/// Logs the freezing of tuples of one page (`src/backend/access/heap/heapam.c`).
-///
-/// # Safety
-/// The page is locked exclusively, and the caller is in a critical section.
-pub unsafe fn log_heap_freeze(
-    relation: pg_sys::Relation,
-    buffer: pg_sys::Buffer,
-    cutoff_xid: pg_sys::TransactionId,
-    tuples: &mut [FreezeTuple],
-) -> pg_sys::XLogRecPtr {
-    // SAFETY: promised by the caller; the count is that of the slice.
-    unsafe { bare::log_heap_freeze(relation, buffer, cutoff_xid, tuples.as_mut_ptr(), tuples.len() as c_int) }
 }
 
 /// Compresses and moves out large attributes of a new tuple (`src/backend/access/heap/heaptoast.c`).
@@ -153,9 +114,7 @@ pub unsafe fn planstate_children(node: *mut pg_sys::PlanState, visit: &mut dyn F
     }
     let mut visit = visit;
     // SAFETY: promised by the caller.
-    unsafe {
-        pg_guard_ffi_boundary(|| bare::planstate_tree_walker(node, walker, (&raw mut visit).cast()));
-    }
+    unsafe { super::versions::walk::planstate_children(node, walker, (&raw mut visit).cast()) };
 }
 
 /// Locks a whole relation for a SERIALIZABLE read (`src/backend/storage/lmgr/predicate.c`).
@@ -179,16 +138,4 @@ pub unsafe fn check_for_serializable_conflict(relation: pg_sys::Relation) {
     let (no_row, no_page) = (std::ptr::null_mut(), pg_sys::InvalidBlockNumber);
     // SAFETY: promised by the caller.
     unsafe { pg_guard_ffi_boundary(|| bare::CheckForSerializableConflictIn(relation, no_row, no_page)) }
-}
-
-/// Sets a page's LSN (`PageSetLSN` of `bufpage.h`).
-///
-/// # Safety
-/// `page` is a page whose buffer is locked exclusively.
-pub unsafe fn page_set_lsn(page: pg_sys::Page, lsn: pg_sys::XLogRecPtr) {
-    let header = page.cast::<pg_sys::PageHeaderData>();
-    // SAFETY: promised by the caller.
-    unsafe {
-        (*header).pd_lsn = pg_sys::PageXLogRecPtr { xlogid: (lsn >> 32) as u32, xrecoff: lsn as u32 };
-    }
 }

@@ -1,5 +1,6 @@
 //! Small wrappers around PostgreSQL: what pgrx does not bind, bytes as `bytea`, node trees, scratch memory, frozen rows, row
-//! ids as TIDs, random numbers, what snapshots can see, what all of them see alike, statistics, aborted transactions.
+//! ids as TIDs, random numbers, what snapshots can see, what all of them see alike, statistics, aborted transactions. `versions`
+//! holds what differs between PostgreSQL's versions.
 
 pub mod bytea;
 pub mod externs;
@@ -13,4 +14,5 @@ pub mod statistics;
 pub mod subtransaction;
 pub mod tid;
 pub mod transaction;
+pub mod versions;
 pub mod visibility;

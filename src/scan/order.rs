@@ -7,6 +7,7 @@ use pgrx::pg_sys;
 
 use super::path::Relation;
 use crate::pg::nodes::{list_of, pointers};
+use crate::pg::versions::planner;
 
 impl Relation<'_> {
     /// Whether the rows of the partitions that the relation's own conditions name have this order, or its reverse,
@@ -77,14 +78,7 @@ impl Relation<'_> {
                     column.collation,
                     0,
                 );
-                let found = pg_sys::build_expression_pathkey(
-                    self.root,
-                    variable.cast(),
-                    ptr::null_mut(),
-                    operator,
-                    (*self.rel).relids,
-                    false,
-                );
+                let found = planner::pathkeys_of(self.root, variable.cast(), operator, (*self.rel).relids);
                 let Some(pathkey) = pointers::<pg_sys::PathKey>(found).next() else {
                     break;
                 };
@@ -103,7 +97,6 @@ unsafe fn is_redundant(pathkey: *mut pg_sys::PathKey, before: *mut pg_sys::List)
     // SAFETY: path keys of this planner run.
     unsafe {
         let class = (*pathkey).pk_eclass;
-        ((*class).ec_has_const && !(*class).ec_below_outer_join)
-            || pointers::<pg_sys::PathKey>(before).any(|other| (*other).pk_eclass == class)
+        planner::is_constant(&*class) || pointers::<pg_sys::PathKey>(before).any(|other| (*other).pk_eclass == class)
     }
 }

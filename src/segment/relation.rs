@@ -2,6 +2,7 @@
 
 use std::ffi::CStr;
 
+use crate::pg::versions::files;
 use pgrx::pg_sys;
 
 /// `InvalidSubTransactionId` of PostgreSQL's c.h.
@@ -19,9 +20,10 @@ pub struct FileNode {
 
 /// The files an open relation has now.
 pub fn file_node(rel: pg_sys::Relation) -> FileNode {
+    let (tablespace, database, node) = files::parts(&files::of(rel));
     // SAFETY: `rel` is an open relation, so its relcache entry is valid.
-    let (node, backend) = unsafe { ((*rel).rd_node, (*rel).rd_backend) };
-    FileNode { tablespace: node.spcNode, database: node.dbNode, node: node.relNode, backend }
+    let backend = unsafe { (*rel).rd_backend };
+    FileNode { tablespace, database, node, backend }
 }
 
 /// OID of an open relation.
@@ -76,7 +78,7 @@ pub fn needs_wal(rel: pg_sys::Relation) -> bool {
     unsafe {
         (*(*rel).rd_rel).relpersistence as u8 == pg_sys::RELPERSISTENCE_PERMANENT
             && (wal_is_needed()
-                || ((*rel).rd_createSubid == NO_SUBTRANSACTION && (*rel).rd_firstRelfilenodeSubid == NO_SUBTRANSACTION))
+                || ((*rel).rd_createSubid == NO_SUBTRANSACTION && files::first_replaced_in(&*rel) == NO_SUBTRANSACTION))
     }
 }
 

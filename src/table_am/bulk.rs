@@ -171,7 +171,9 @@ fn may_gather(state: &TableState, slots: &[*mut pg_sys::TupleTableSlot]) -> bool
     // SAFETY: the relation is open.
     unsafe {
         let rel = &*state.rel;
-        let is_new = rel.rd_createSubid != 0 || rel.rd_newRelfilenodeSubid != 0 || rel.rd_firstRelfilenodeSubid != 0;
+        let is_new = rel.rd_createSubid != 0
+            || crate::pg::versions::files::last_replaced_in(rel) != 0
+            || crate::pg::versions::files::first_replaced_in(rel) != 0;
         let has_row_triggers = rel.trigdesc.as_ref().is_some_and(|triggers| {
             triggers.trig_insert_before_row || triggers.trig_insert_after_row || triggers.trig_insert_instead_row
         });

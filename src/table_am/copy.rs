@@ -2,6 +2,7 @@
 //! leave out. The copy has the storage id of the original, so that list and delta go with it.
 
 use crate::error::Report;
+use crate::pg::versions::files;
 use crate::segment::{metapage, relation};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
@@ -13,10 +14,10 @@ const ROW_IDS_FOR_COPY: u64 = 1 << 28;
 
 /// `relation_copy_data`: SET TABLESPACE copies the blocks, and takes the delta along.
 #[pg_guard]
-pub unsafe extern "C-unwind" fn copy_data(rel: pg_sys::Relation, new_node: *const pg_sys::RelFileNode) {
+pub unsafe extern "C-unwind" fn copy_data(rel: pg_sys::Relation, new_node: *const files::Locator) {
     // SAFETY: as heapam does: the new file is made, filled block by block, and the old one dropped at commit.
     unsafe {
-        crate::delta::tablespace::follow(rel, (*new_node).spcNode);
+        crate::delta::tablespace::follow(rel, files::parts(&*new_node).0);
         let persistence = (*(*rel).rd_rel).relpersistence;
         let target = pg_sys::RelationCreateStorage(*new_node, persistence, true);
         copy_blocks(rel, target);

@@ -87,7 +87,7 @@ pub unsafe extern "C-unwind" fn validate_scan(
     unsafe {
         let mut indexed = HashSet::new();
         let (mut encoded, mut null) = (pg_sys::Datum::from(0), false);
-        while pg_sys::tuplesort_getdatum((*state).tuplesort, true, &mut encoded, &mut null, std::ptr::null_mut()) {
+        while crate::pg::versions::index::next_sorted((*state).tuplesort, &mut encoded, &mut null) {
             indexed.insert(encoded.value() as i64);
         }
         let evaluation = Evaluation::begin(rel, info);

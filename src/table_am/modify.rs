@@ -6,6 +6,7 @@ use crate::delta::write::{self, LockRequest, NewVersion, Newest, Refused};
 use crate::delta::Delta;
 use crate::pg::scratch::in_scratch;
 use crate::pg::tid;
+use crate::pg::versions::heap;
 use crate::read::segments::LatestSegments;
 use crate::read::{point, rewritten, TableState};
 use cass_storage::row::RowKind;
@@ -141,7 +142,7 @@ pub unsafe extern "C-unwind" fn update(
     wait: bool,
     failure: *mut pg_sys::TM_FailureData,
     lock_mode: *mut pg_sys::LockTupleMode::Type,
-    update_indexes: *mut bool,
+    update_indexes: *mut heap::UpdateIndexes,
 ) -> pg_sys::TM_Result::Type {
     let state = TableState::of(rel);
     // SAFETY: PostgreSQL hands over a valid TID, a slot that holds the new row, and room for its answers.
@@ -157,8 +158,8 @@ pub unsafe extern "C-unwind" fn update(
     if result == pg_sys::TM_Result::TM_Ok {
         // SAFETY: counts on an open relation; the new version has an id of its own, so every index needs an entry.
         unsafe {
-            *update_indexes = true;
-            pg_sys::pgstat_count_heap_update(rel, false);
+            *update_indexes = heap::UPDATE_ALL_INDEXES;
+            crate::pg::versions::statistics::count_update(rel);
         }
     }
     result

@@ -119,7 +119,7 @@ pub unsafe fn place_rows(rel: pg_sys::Relation) -> f64 {
         return 0.0;
     }
     // SAFETY: the statement that adds a key holds the table exclusively; the old file goes at commit.
-    unsafe { pg_sys::RelationSetNewRelfilenode(rel, (*(*rel).rd_rel).relpersistence) };
+    unsafe { crate::pg::versions::files::set_new(rel) };
     metapage::set_layout(rel, key.layout);
     let written = load.finish(rel);
     if written < count {
@@ -136,6 +136,6 @@ fn is_new_in_this_subtransaction(rel: pg_sys::Relation) -> bool {
     // SAFETY: the relation is open.
     unsafe {
         let current = pg_sys::GetCurrentSubTransactionId();
-        (*rel).rd_createSubid == current || (*rel).rd_newRelfilenodeSubid == current
+        (*rel).rd_createSubid == current || crate::pg::versions::files::last_replaced_in(&*rel) == current
     }
 }

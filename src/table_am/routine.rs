@@ -42,7 +42,10 @@ static ROUTINE: Routine = Routine(pg_sys::TableAmRoutine {
     tuple_update: Some(modify::update),
     tuple_lock: Some(lock::lock),
     finish_bulk_insert: Some(insert::finish_bulk_insert),
+    #[cfg(feature = "pg15")]
     relation_set_new_filenode: Some(storage::set_new_filenode),
+    #[cfg(not(feature = "pg15"))]
+    relation_set_new_filelocator: Some(storage::set_new_filenode),
     relation_nontransactional_truncate: Some(storage::nontransactional_truncate),
     relation_copy_data: Some(copy::copy_data),
     relation_copy_for_cluster: Some(rewrite::copy_for_cluster),

@@ -11,7 +11,7 @@ use pgrx::prelude::*;
 #[pg_guard]
 pub unsafe extern "C-unwind" fn set_new_filenode(
     rel: pg_sys::Relation,
-    new_node: *const pg_sys::RelFileNode,
+    new_node: *const crate::pg::versions::files::Locator,
     persistence: std::ffi::c_char,
     freeze_xid: *mut pg_sys::TransactionId,
     min_multi: *mut pg_sys::MultiXactId,

@@ -87,8 +87,7 @@ fn check_alone(fcinfo: pg_sys::FunctionCallInfo) {
 }
 
 fn check_privilege() {
-    // SAFETY: look-ups for this session's user and database.
-    if !unsafe { pg_sys::pg_database_ownercheck(pg_sys::MyDatabaseId, pg_sys::GetUserId()) } {
+    if !crate::pg::versions::owner::owns_database() {
         Report::new("42501", "permission denied to prepare the tables of this database for pg_upgrade")
             .hint("Only superusers and the owner of the database may run cass_prepare_upgrade().")
             .raise();

@@ -47,7 +47,7 @@ fn init_page(page: &mut [u8; PAGE_SIZE]) {
 /// # Errors
 /// 0A000 for an unlogged table: after a crash its main fork is emptied while the list of segments, which is logged, would
 /// still name runs in it.
-pub fn create(node: &pg_sys::RelFileNode, persistence: std::ffi::c_char) {
+pub fn create(node: &crate::pg::versions::files::Locator, persistence: std::ffi::c_char) {
     if persistence as u8 == pg_sys::RELPERSISTENCE_UNLOGGED {
         Report::new("0A000", "access method \"cass\" does not support unlogged tables")
             .hint("Create the table as LOGGED or TEMPORARY.")

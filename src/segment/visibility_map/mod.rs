@@ -161,7 +161,14 @@ fn with_page<R>(rel: pg_sys::Relation, look: impl FnOnce(&Page) -> R) -> Option<
             return None;
         }
         let mode = pg_sys::ReadBufferMode::RBM_ZERO_ON_ERROR;
-        let buffer = pg_sys::ReadBufferWithoutRelcache((*rel).rd_node, FORK, BLOCK, mode, std::ptr::null_mut(), true);
+        let buffer = pg_sys::ReadBufferWithoutRelcache(
+            crate::pg::versions::files::of(rel),
+            FORK,
+            BLOCK,
+            mode,
+            std::ptr::null_mut(),
+            true,
+        );
         pg_sys::LockBuffer(buffer, pg_sys::BUFFER_LOCK_SHARE as i32);
         let result = look(&*pg_sys::BufferGetPage(buffer).cast::<Page>());
         pg_sys::UnlockReleaseBuffer(buffer);
@@ -207,7 +214,7 @@ unsafe fn make_page(rel: pg_sys::Relation) {
             pg_sys::smgrextend(smgr, FORK, BLOCK, page.as_mut_ptr().cast(), false);
         }
         pg_sys::UnlockRelationForExtension(rel, lock);
-        pg_sys::CacheInvalidateSmgr((*smgr).smgr_rnode);
+        crate::pg::versions::files::invalidate(smgr);
     }
 }
 
