@@ -23,7 +23,14 @@ mod tests {
         // SAFETY: one thread; the routine lives as long as the process.
         unsafe {
             let mut routine = *pg_sys::GetHeapamTableAmRoutine();
-            routine.relation_set_new_filenode = Some(set_new_filenode);
+            #[cfg(feature = "pg15")]
+            {
+                routine.relation_set_new_filenode = Some(set_new_filenode);
+            }
+            #[cfg(not(feature = "pg15"))]
+            {
+                routine.relation_set_new_filelocator = Some(set_new_filenode);
+            }
             let place = &raw mut ROUTINE;
             (*place).write(routine);
             PgBox::from_pg(place.cast())
@@ -33,7 +40,7 @@ mod tests {
     #[pg_guard]
     unsafe extern "C-unwind" fn set_new_filenode(
         _rel: pg_sys::Relation,
-        node: *const pg_sys::RelFileNode,
+        node: *const crate::pg::versions::files::Locator,
         persistence: std::ffi::c_char,
         xid: *mut pg_sys::TransactionId,
         multi: *mut pg_sys::MultiXactId,
