@@ -1,4 +1,5 @@
 # make test   all checks and tests            make demo       the demonstration, on a server of its own
+# make test PG=16   lints and in-server tests on PostgreSQL 16, fetched from PyPI
 # make bench  the figures, cass against heap  make demo-stop  stops the demonstration's server
 # make test-postgres  PostgreSQL's own suites on heap and on cass tables, compared (half an hour)
 # Each installs first what the machine lacks (Debian 12, Rust, root).
@@ -6,13 +7,13 @@
 .PHONY: help setup test test-postgres demo demo-stop demo-clean bench
 
 help:
-	@sed -n '1,4s/^# *//p' Makefile
+	@sed -n '1,5s/^# *//p' Makefile
 
 setup:
 	@scripts/setup.sh
 
 test:
-	@scripts/test.sh
+	@PG=$(or $(PG),15) scripts/test.sh
 
 test-postgres:
 	@scripts/test_postgres.sh
