@@ -9,7 +9,7 @@ pub fn describe_btree(columns: usize, unique: bool) -> *mut pg_sys::IndexInfo {
     unsafe {
         #[cfg(feature = "pg15")]
         return pg_sys::makeIndexInfo(columns, columns, pg_sys::BTREE_AM_OID, none, none, unique, false, true, false);
-        #[cfg(feature = "pg16")]
+        #[cfg(not(feature = "pg15"))]
         return pg_sys::makeIndexInfo(
             columns,
             columns,
@@ -19,20 +19,6 @@ pub fn describe_btree(columns: usize, unique: bool) -> *mut pg_sys::IndexInfo {
             unique,
             false,
             true,
-            false,
-            false,
-        );
-        #[cfg(feature = "pg18")]
-        return pg_sys::makeIndexInfo(
-            columns,
-            columns,
-            pg_sys::BTREE_AM_OID,
-            none,
-            none,
-            unique,
-            false,
-            true,
-            false,
             false,
             false,
         );
