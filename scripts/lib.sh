@@ -57,6 +57,8 @@ detach_library() {
 install_library() {
   local flags=(--features injection_points)
   [ "$1" = release ] && flags=(--release)
+  # cargo-pgrx adds the feature of the version that pg_config tells.
+  flags+=(--no-default-features)
   detach_library &&
     (cd "$CASS_ROOT" && cargo pgrx install --package cass --pg-config "$CASS_PGBIN/pg_config" "${flags[@]}")
 }

@@ -1,14 +1,22 @@
 #!/usr/bin/env bash
 # All checks of the project, cheap ones first, up to the first failure; then a summary.
+#
+#   PG=16 test.sh   on PostgreSQL 16 (or 18): what its version can change
+#   PG=16 test.sh in-server   of that, the lints and the tests inside a server
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
 . "$(dirname "$0")/lib.sh"
+# shellcheck source=scripts/versions.sh
+. "$(dirname "$0")/versions.sh"
 
 "$CASS_ROOT/scripts/setup.sh"
 choose_places
+PG=${PG:-15}
+use_version "$PG"
+FEATURES=(--no-default-features --features "pg$PG")
 cd "$CASS_ROOT"
 
-LOG_DIR=$CASS_WORK/test
+LOG_DIR=$CASS_WORK/test-$PG
 mkdir -p "$LOG_DIR"
 SUMMARY=()
 PASSED=0
@@ -54,7 +62,7 @@ tests_in_server() {
   place=$(as_postgres mktemp -d /var/tmp/cass-pgrx.XXXXXX) || return 1
   detach_library || return 1
   local verdict=0
-  cargo pgrx test pg15 --package cass --runas "$CASS_PGUSER" --pgdata "$place" || verdict=$?
+  cargo pgrx test "pg$PG" --no-default-features --package cass --runas "$CASS_PGUSER" --pgdata "$place" || verdict=$?
   rm -rf "$place"
   return $verdict
 }
@@ -63,10 +71,17 @@ tests_over_servers() {
   install_library dev && cargo test --package cass-server-tests
 }
 
-step "Formatting" cargo fmt --all --check
-step "Lints" cargo clippy --workspace --all-targets -- -D warnings
-step "Lints with injection points" cargo clippy --package cass --features injection_points -- -D warnings
-step "Storage crate" cargo test --package cass-storage
+lint() { cargo clippy "$@" -- -D warnings; }
+
+# What no version of PostgreSQL changes is looked at with 15.
+if [ "$PG" = 15 ]; then
+  step "Formatting" cargo fmt --all --check
+  step "Lints" lint --workspace --all-targets
+  step "Storage crate" cargo test --package cass-storage
+else
+  step "Lints" lint --package cass --all-targets "${FEATURES[@]}"
+fi
+step "Lints with injection points" lint --package cass "${FEATURES[@]},injection_points"
 step "Tests inside a server" tests_in_server
-step "Tests with whole servers" tests_over_servers
+[ "${1:-}" = in-server ] || step "Tests with whole servers" tests_over_servers
 summarise

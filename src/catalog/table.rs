@@ -13,6 +13,7 @@ use super::key_layout::KeyLayout;
 use super::options::{self, TableOptions};
 use super::table_key::{KeyColumn, TableKey};
 use crate::error::Report;
+use crate::pg::versions::{descriptors, tables};
 
 /// A column of a cass table.
 #[derive(Clone, Copy, Debug)]
@@ -112,8 +113,7 @@ unsafe fn read(rel: pg_sys::Relation) -> Table {
             }
             None => (None, TableOptions::default()),
         };
-        let descriptor = (*rel).rd_att;
-        let attributes = (*descriptor).attrs.as_slice((*descriptor).natts as usize);
+        let attributes = descriptors::attributes((*rel).rd_att);
         let columns = attributes.iter().map(|attribute| column_of(attribute, key.as_deref())).collect();
         Table { key, columns, options }
     }
@@ -125,7 +125,7 @@ unsafe fn read(rel: pg_sys::Relation) -> Table {
 /// `rel` is an open relation.
 unsafe fn primary_key_index(rel: pg_sys::Relation) -> Option<Oid> {
     // SAFETY: the caller vouches for `rel`.
-    let index = unsafe { pg_sys::RelationGetPrimaryKeyIndex(rel) };
+    let index = unsafe { tables::primary_key_index(rel) };
     if index == Oid::INVALID {
         return None;
     }
@@ -154,7 +154,7 @@ pub fn index_key_attnums(index: Oid) -> Vec<i16> {
 /// `rel` is an open relation.
 unsafe fn read_key(rel: pg_sys::Relation, index: Oid, pairs: &[(String, String)]) -> TableKey {
     // SAFETY: the caller vouches for `rel`.
-    let attributes = unsafe { (*(*rel).rd_att).attrs.as_slice((*(*rel).rd_att).natts as usize) };
+    let attributes = unsafe { descriptors::attributes((*rel).rd_att) };
     let mut columns = Vec::new();
     for attnum in index_key_attnums(index) {
         let attribute = usize::try_from(attnum).ok().and_then(|number| attributes.get(number.checked_sub(1)?));

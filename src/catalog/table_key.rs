@@ -2,6 +2,7 @@
 
 use std::ffi::CStr;
 
+use crate::pg::versions::collations::orders_by_bytes;
 use cass_storage::key::{self, KeyReader, Order};
 use cass_storage::token::{PartitionKeyBuilder, MAX_PARTITION_KEY_BYTES};
 use pgrx::pg_sys::{self, Datum, Oid};
@@ -325,17 +326,6 @@ impl KeyColumn {
             super::identifier::owned(pg_sys::OidOutputFunctionCall(function, value))
         }
     }
-}
-
-extern "C-unwind" {
-    // Left out of pgrx's bindings.
-    fn lc_collate_is_c(collation: Oid) -> bool;
-}
-
-/// Whether text of this collation is ordered by its bytes (C, POSIX, ucs_basic, or a database default that is one).
-pub fn orders_by_bytes(collation: Oid) -> bool {
-    // SAFETY: a catalog look-up of a column's collation; the boundary turns an error into an unwinding one.
-    unsafe { pg_sys::ffi::pg_guard_ffi_boundary(|| lc_collate_is_c(collation)) }
 }
 
 /// FNV-1a over what the encoding of keys depends on, never 0.

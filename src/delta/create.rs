@@ -2,6 +2,7 @@
 
 use crate::pg;
 use crate::pg::versions::tables::btree_info;
+use crate::pg::versions::{descriptors, tables::btree_create};
 use pgrx::pg_sys;
 use std::ffi::CString;
 
@@ -85,9 +86,10 @@ unsafe fn columns() -> pg_sys::TupleDesc {
         for (position, (name, type_oid)) in COLUMNS.iter().enumerate() {
             let attnum = position as i16 + 1;
             pg_sys::TupleDescInitEntry(descriptor, attnum, name.as_ptr(), *type_oid, -1, 0);
-            let attribute = (*descriptor).attrs.as_mut_ptr().add(position);
-            (*attribute).attstorage = b'p' as std::ffi::c_char;
-            (*attribute).attnotnull = true;
+            descriptors::change(descriptor, position, |attribute| {
+                attribute.attstorage = b'p' as std::ffi::c_char;
+                attribute.attnotnull = true;
+            });
         }
         descriptor
     }
@@ -104,32 +106,10 @@ unsafe fn index(heap: pg_sys::Relation, suffix: &str, columns: &[i16], types: &[
         for (column, type_oid) in columns.iter().zip(types) {
             let info_columns = (*info).ii_IndexAttrNumbers.as_mut_ptr();
             *info_columns.add(classes.len()) = *column;
-            let attribute = (*(*heap).rd_att).attrs.as_mut_ptr().add(*column as usize - 1);
-            names = pg_sys::lappend(names, (*attribute).attname.data.as_mut_ptr().cast());
+            let attribute = &descriptors::attributes((*heap).rd_att)[*column as usize - 1];
+            names = pg_sys::lappend(names, attribute.attname.data.as_ptr().cast_mut().cast());
             classes.push(pg_sys::GetDefaultOpClass(*type_oid, pg_sys::BTREE_AM_OID));
         }
-        let mut collations = vec![pg_sys::InvalidOid; columns.len()];
-        let mut options = vec![0i16; columns.len()];
-        pg_sys::index_create(
-            heap,
-            name.as_ptr(),
-            pg_sys::InvalidOid,
-            pg_sys::InvalidOid,
-            pg_sys::InvalidOid,
-            pg_sys::InvalidOid,
-            info,
-            names,
-            pg_sys::BTREE_AM_OID,
-            (*(*heap).rd_rel).reltablespace,
-            collations.as_mut_ptr(),
-            classes.as_mut_ptr(),
-            options.as_mut_ptr(),
-            pg_sys::Datum::from(0),
-            0,
-            0,
-            true,
-            true,
-            std::ptr::null_mut(),
-        );
+        btree_create(heap, &name, info, names, &classes);
     }
 }

@@ -6,6 +6,7 @@
 
 use super::relation::{column, RawRow};
 use super::Delta;
+use crate::pg::versions::scans;
 use cass_storage::error::Result;
 use cass_storage::merge::{Cursor, Direction};
 use cass_storage::row::{Cell, CellTimes, EncodedRow, RowHeader, RowKind, RowView};
@@ -76,7 +77,7 @@ pub(super) fn begin_key_scan(
             pg_sys::Oid::from(proc::INT8EQ),
             pg_sys::Datum::from(delta.storage_id as i64),
         );
-        let scan = pg_sys::index_beginscan(delta.heap, delta.key_index, snapshot, count as i32, 0);
+        let scan = scans::begin(delta.heap, delta.key_index, snapshot, count);
         pg_sys::index_rescan(scan, keys.as_mut_ptr(), count as i32, std::ptr::null_mut(), 0);
         scan
     }

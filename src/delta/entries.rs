@@ -3,6 +3,7 @@
 use super::cursor::{begin_key_scan, KeyCondition};
 use super::{cursor, Delta};
 use crate::pg::bytea;
+use crate::pg::versions::scans;
 use pgrx::pg_sys;
 
 /// An entry of the key index.
@@ -53,7 +54,7 @@ impl Delta {
                 pg_sys::Oid::from(cursor::proc::INT8EQ),
                 pg_sys::Datum::from(row_id as i64),
             );
-            let scan = pg_sys::index_beginscan(self.heap, self.row_id_index, snapshot, 1, 0);
+            let scan = scans::begin(self.heap, self.row_id_index, snapshot, 1);
             pg_sys::index_rescan(scan, &raw mut key, 1, std::ptr::null_mut(), 0);
             scan
         }
@@ -85,7 +86,7 @@ impl Delta {
     ) {
         // SAFETY: the relations are open. The scan is told to hand out the index's tuples, which are read before it moves on.
         unsafe {
-            let scan = pg_sys::index_beginscan(self.heap, index, snapshot, 0, 0);
+            let scan = scans::begin(self.heap, index, snapshot, 0);
             (*scan).xs_want_itup = true;
             pg_sys::index_rescan(scan, std::ptr::null_mut(), 0, std::ptr::null_mut(), 0);
             each_tid(scan, |tid| {

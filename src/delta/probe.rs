@@ -3,6 +3,7 @@
 use super::cursor::{begin_key_scan, KeyCondition};
 use super::relation::{column, RawRow};
 use super::Delta;
+use crate::pg::versions::scans;
 use cass_storage::row::RowKind;
 use pgrx::pg_sys;
 
@@ -184,7 +185,7 @@ impl Delta {
                 pg_sys::Oid::from(super::cursor::proc::INT8EQ),
                 pg_sys::Datum::from(row_id as i64),
             );
-            let scan = pg_sys::index_beginscan(self.heap, self.row_id_index, &mut any, 1, 0);
+            let scan = scans::begin(self.heap, self.row_id_index, &mut any, 1);
             pg_sys::index_rescan(scan, &mut key, 1, std::ptr::null_mut(), 0);
             let slot = pg_sys::table_slot_create(self.heap, std::ptr::null_mut());
             while pg_sys::index_getnext_slot(scan, pg_sys::ScanDirection::ForwardScanDirection, slot) {

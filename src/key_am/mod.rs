@@ -58,8 +58,12 @@ fn cass_key_handler(_call: pg_sys::FunctionCallInfo) -> PgBox<pg_sys::IndexAmRou
     routine.amendscan = Some(scan::end);
     routine.ammarkpos = Some(scan::mark);
     routine.amrestrpos = Some(scan::restore);
-    routine.amestimateparallelscan = Some(scan::parallel_size);
-    routine.aminitparallelscan = Some(scan::parallel_init);
-    routine.amparallelrescan = Some(scan::parallel_restart);
+    #[cfg(feature = "pg18")]
+    {
+        routine.amconsistentequality = true;
+        routine.amconsistentordering = true;
+        routine.amtranslatestrategy = Some(operator_class::compare_type);
+        routine.amtranslatecmptype = Some(operator_class::strategy);
+    }
     routine.into_pg_boxed()
 }

@@ -49,3 +49,30 @@ pub(super) unsafe extern "C-unwind" fn adjust_members(
     _functions: *mut pg_sys::List,
 ) {
 }
+
+/// `amtranslatestrategy`: btree's strategies, which PostgreSQL's comparison types are numbered as.
+#[cfg(feature = "pg18")]
+#[pg_guard]
+pub(super) unsafe extern "C-unwind" fn compare_type(
+    strategy: pg_sys::StrategyNumber,
+    _family: pg_sys::Oid,
+) -> pg_sys::CompareType::Type {
+    match strategy {
+        1..=5 => pg_sys::CompareType::Type::from(strategy),
+        _ => pg_sys::CompareType::COMPARE_INVALID,
+    }
+}
+
+/// `amtranslatecmptype`
+#[cfg(feature = "pg18")]
+#[pg_guard]
+pub(super) unsafe extern "C-unwind" fn strategy(
+    comparison: pg_sys::CompareType::Type,
+    _family: pg_sys::Oid,
+) -> pg_sys::StrategyNumber {
+    match comparison {
+        pg_sys::CompareType::COMPARE_LT..=pg_sys::CompareType::COMPARE_GT => comparison as pg_sys::StrategyNumber,
+        // InvalidStrategy
+        _ => 0,
+    }
+}

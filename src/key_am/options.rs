@@ -70,6 +70,7 @@ pub(super) unsafe extern "C-unwind" fn parse(reloptions: Datum, validate: bool) 
         optname: name.as_ptr(),
         opttype,
         offset: offset as c_int,
+        ..Default::default()
     };
     let elements = [
         element(c"partition_key", RELOPT_TYPE_STRING, offset_of!(Parsed, partition_key)),

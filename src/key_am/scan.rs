@@ -104,20 +104,6 @@ pub(super) unsafe extern "C-unwind" fn restore(scan: IndexScanDesc) {
     position.answered = position.marked;
 }
 
-/// Shared memory of a parallel scan; the access method offers none.
-#[pg_guard]
-pub(super) unsafe extern "C-unwind" fn parallel_size() -> pg_sys::Size {
-    0
-}
-
-/// Sets up shared memory of no bytes.
-#[pg_guard]
-pub(super) unsafe extern "C-unwind" fn parallel_init(_target: *mut std::ffi::c_void) {}
-
-/// Begins a parallel scan again; it shares nothing.
-#[pg_guard]
-pub(super) unsafe extern "C-unwind" fn parallel_restart(_scan: IndexScanDesc) {}
-
 /// The scan's state.
 ///
 /// # Safety

@@ -15,6 +15,7 @@ use pgrx::pg_sys;
 use super::stored::{self, Tombstone};
 use crate::delta::{Delta, DeltaCursor};
 use crate::pg::injection::point;
+use crate::pg::versions::vacuum;
 use crate::read::segments::with_latest_snapshot;
 use crate::read::TableState;
 use crate::segment::list::{self, SegmentEntry};
@@ -51,7 +52,7 @@ pub fn flush(state: &TableState) -> Flushed {
         let segment = write_segment(state.rel, new, |writer| {
             while let Some(key) = cursor.key() {
                 // SAFETY: no lock or pin is held here that others wait for longer than for a page.
-                unsafe { pg_sys::vacuum_delay_point() };
+                unsafe { vacuum::delay_point() };
                 if flush.takes(&cursor, key) {
                     let partition_len = stored::partition_len(state, key);
                     match cursor.header() {

@@ -15,6 +15,7 @@ use crate::delta::Delta;
 use crate::pg::scratch::in_scratch;
 use crate::pg::tid;
 use crate::pg::versions::tables::index_vacuum_info;
+use crate::pg::versions::vacuum;
 use crate::read::TableState;
 use crate::segment::list::{List, SegmentEntry};
 use crate::segment::source;
@@ -123,18 +124,8 @@ unsafe fn vacuum_index(
             return 0.0;
         }
         if !(*result).estimated_count {
-            pg_sys::vac_update_relstats(
-                index,
-                (*result).num_pages,
-                (*result).num_index_tuples,
-                0,
-                false,
-                pg_sys::InvalidTransactionId,
-                pg_sys::MultiXactId::from(0),
-                std::ptr::null_mut(),
-                std::ptr::null_mut(),
-                false,
-            );
+            let no_ids = (pg_sys::InvalidTransactionId, pg_sys::MultiXactId::from(0));
+            vacuum::update_statistics(index, (*result).num_pages, (*result).num_index_tuples, false, no_ids);
         }
         (*result).tuples_removed
     }

@@ -18,6 +18,7 @@ use std::ops::Bound;
 
 use super::{stored, toast};
 use crate::pg::injection::point;
+use crate::pg::versions::vacuum;
 use crate::read::segments::with_latest_snapshot;
 use crate::read::TableState;
 use crate::segment::list::{self, List, ListedSegment, SegmentEntry};
@@ -143,7 +144,7 @@ fn merge_window(
         let mut merge = Merge::new(cursors, Direction::Forward);
         while let Some(winner) = merge.next()? {
             // SAFETY: no lock or pin is held here that others wait for.
-            unsafe { pg_sys::vacuum_delay_point() };
+            unsafe { vacuum::delay_point() };
             let Some(key) = winner.key() else { break };
             let partition_len = stored::partition_len(state, key);
             let header = winner.header();

@@ -13,6 +13,7 @@ use super::{heap, tidy};
 use crate::catalog;
 use crate::delta::Delta;
 use crate::pg::injection::point;
+use crate::pg::versions::{tables, vacuum};
 use crate::read::TableState;
 use crate::segment::relation;
 
@@ -84,7 +85,8 @@ fn reclaim(table: pg_sys::Oid) -> bool {
         }
         let again = catalog::is_cass_relation(rel) && {
             let state = TableState::of(rel);
-            let again = tidy::delta(&state, |delta| heap::vacuum_if_free(delta, &parameters(), strategy(), true));
+            let again =
+                tidy::delta(&state, |delta| heap::vacuum_if_free(delta, &vacuum::parameters(), strategy(), true));
             point("delta-emptied");
             shrink_indexes(&state);
             point("indexes-shrunk");
@@ -93,22 +95,6 @@ fn reclaim(table: pg_sys::Oid) -> bool {
         };
         pg_sys::relation_close(rel, pg_sys::NoLock as pg_sys::LOCKMODE);
         again
-    }
-}
-
-/// VACUUM's parameters without any option.
-fn parameters() -> pg_sys::VacuumParams {
-    pg_sys::VacuumParams {
-        options: pg_sys::VACOPT_VACUUM,
-        freeze_min_age: -1,
-        freeze_table_age: -1,
-        multixact_freeze_min_age: -1,
-        multixact_freeze_table_age: -1,
-        is_wraparound: false,
-        log_min_duration: -1,
-        index_cleanup: pg_sys::VacOptValue::VACOPTVALUE_ENABLED,
-        truncate: pg_sys::VacOptValue::VACOPTVALUE_ENABLED,
-        nworkers: -1,
     }
 }
 
@@ -141,7 +127,7 @@ fn shrink_indexes(state: &TableState) {
         if !large.is_empty() && is_empty_and_unused(heap, &large) {
             let persistence = (*(*heap).rd_rel).relpersistence;
             for index in large {
-                pg_sys::reindex_index(index, false, persistence, &mut pg_sys::ReindexParams::default());
+                tables::rebuild_index(index, persistence);
             }
         }
         pg_sys::table_close(heap, pg_sys::NoLock as pg_sys::LOCKMODE);

@@ -9,7 +9,7 @@ use pgrx::pg_sys;
 
 use super::{flush, heap, in_vacuum, index_entries, merge, reclaim, tidy, Flushed, Merged};
 use crate::error::Report;
-use crate::pg::versions::counters;
+use crate::pg::versions::{counters, vacuum};
 use crate::read::segments::with_latest_snapshot;
 use crate::read::TableState;
 use crate::segment::{list, relation};
@@ -49,7 +49,7 @@ pub unsafe fn vacuum(rel: pg_sys::Relation, params: *mut pg_sys::VacuumParams, s
         phase(pg_sys::PROGRESS_VACUUM_PHASE_FINAL_CLEANUP);
         // The ids of what was merged away are still in runs that snapshots may read: the next VACUUM removes their entries.
         let dead_next_time = if merged.inputs > 0 || list::has_dead(state.storage_id) { dead.max(1) } else { 0 };
-        update_statistics(&state, dead_next_time);
+        update_statistics(&state, dead_next_time, start.elapsed());
         pg_sys::PopActiveSnapshot();
         pg_sys::pgstat_progress_end_command();
         report(rel, &params, start.elapsed(), &Work { flushed, merged, index_entries });
@@ -87,30 +87,20 @@ fn dead_rows(rel: pg_sys::Relation) -> i64 {
 
 /// Tells planner and autovacuum how large the table is now. Segments hold no transaction ids; still, core gives a rewritten
 /// table a relfrozenxid, which must not stay behind.
-fn update_statistics(state: &TableState, dead: i64) {
+fn update_statistics(state: &TableState, dead: i64, elapsed: Duration) {
     let segments = with_latest_snapshot(|snapshot| list::visible(state.rel, snapshot));
     let rows: u64 = segments.iter().map(|segment| segment.row_count.saturating_sub(segment.tombstone_count)).sum();
     // SAFETY: the table is open and locked as VACUUM does.
     unsafe {
         let class = (*state.rel).rd_rel;
-        let (frozen, minimum) = if (*class).relfrozenxid == pg_sys::InvalidTransactionId {
+        let oldest_ids = if (*class).relfrozenxid == pg_sys::InvalidTransactionId {
             (pg_sys::InvalidTransactionId, pg_sys::MultiXactId::from(0))
         } else {
             (pg_sys::GetOldestNonRemovableTransactionId(state.rel), pg_sys::GetOldestMultiXactId())
         };
-        pg_sys::vac_update_relstats(
-            state.rel,
-            relation::main_fork_blocks(state.rel),
-            rows as f64,
-            0,
-            (*class).relhasindex,
-            frozen,
-            minimum,
-            std::ptr::null_mut(),
-            std::ptr::null_mut(),
-            false,
-        );
-        pg_sys::pgstat_report_vacuum(relation::oid(state.rel), false, rows as i64, dead);
+        let pages = relation::main_fork_blocks(state.rel);
+        vacuum::update_statistics(state.rel, pages, rows as f64, (*class).relhasindex, oldest_ids);
+        vacuum::report_counts(state.rel, rows as i64, dead, elapsed);
     }
 }
 

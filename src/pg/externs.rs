@@ -53,7 +53,7 @@ pub mod unguarded {
             query: *mut pg_sys::QueryDesc,
             direction: pg_sys::ScanDirection::Type,
             count: u64,
-            execute_once: bool,
+            #[cfg(not(feature = "pg18"))] execute_once: bool,
         );
         pub fn standard_ExecutorFinish(query: *mut pg_sys::QueryDesc);
         pub fn standard_planner(

@@ -9,6 +9,7 @@ use pgrx::pg_sys;
 
 use super::TableState;
 use crate::pg::snapshot::of_transaction;
+use crate::pg::versions::plans;
 use crate::segment::{list, visibility_map};
 
 thread_local! {
@@ -20,8 +21,7 @@ thread_local! {
 /// statement has a snapshot of its own, which is taken under the table's lock.
 pub fn after_snapshot(state: &TableState) -> bool {
     let Some(snapshot) = of_transaction() else { return false };
-    // SAFETY: this process's own entry.
-    let transaction = unsafe { (*pg_sys::MyProc).lxid };
+    let transaction = plans::local_transaction();
     match ANSWER.get() {
         Some((storage_id, asked_by, answer)) if (storage_id, asked_by) == (state.storage_id, transaction) => answer,
         _ => {

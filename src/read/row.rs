@@ -2,6 +2,7 @@
 
 use super::TableState;
 use crate::catalog::Column;
+use crate::pg::versions::descriptors;
 use crate::pg::{bytea, tid};
 use cass_storage::row::{Cell, RowBuilder, RowView};
 use pgrx::pg_sys;
@@ -66,7 +67,7 @@ pub unsafe fn fill(
 ) {
     let known = view.header().natts;
     // SAFETY: promised by the caller; a descriptor has an entry for each of its columns.
-    let attributes = unsafe { (*descriptor).attrs.as_slice((*descriptor).natts as usize) };
+    let attributes = unsafe { descriptors::attributes(descriptor) };
     for (index, column) in state.table.columns.iter().enumerate().take(values.len()) {
         let attnum = index as u16 + 1;
         nulls[index] = true;

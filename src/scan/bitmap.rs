@@ -7,6 +7,7 @@
 use crate::catalog::{cass_am_oid, is_cass_oid};
 use crate::pg::externs::{planstate_children, unguarded};
 use crate::pg::nodes::downcast;
+use crate::pg::versions::plans::prefetch_nothing;
 use crate::segment::relation::oid;
 use pgrx::pg_sys::{self, CmdType, NodeTag};
 use pgrx::prelude::*;
@@ -56,7 +57,7 @@ unsafe fn ask_for_no_pages(node: *mut pg_sys::PlanState) {
             let scan = node.cast::<pg_sys::BitmapHeapScanState>();
             let table = (*scan).ss.ss_currentRelation;
             if !table.is_null() && is_cass_oid(oid(table)) {
-                (*scan).prefetch_maximum = 0;
+                prefetch_nothing(scan);
             }
         }
         planstate_children(node, &mut |child| ask_for_no_pages(child));

@@ -6,8 +6,9 @@
 
 use pgrx::pg_sys::{self, Node, NodeTag, Oid};
 
-use crate::catalog::table_key::{orders_by_bytes, TableKey};
+use crate::catalog::table_key::TableKey;
 use crate::pg::nodes::{downcast, oids, pair, pointers, strip_relabel};
+use crate::pg::versions::collations::orders_by_bytes;
 use crate::planner::{known_function, KnownFunction};
 
 /// What a clause restricts.

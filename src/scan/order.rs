@@ -39,13 +39,9 @@ impl Relation<'_> {
             let Some(wanted) = pointers::<pg_sys::PathKey>((*self.root).query_pathkeys).next() else {
                 return ptr::null_mut();
             };
-            let strategy = match direction {
-                Direction::Forward => pg_sys::BTLessStrategyNumber,
-                Direction::Backward => pg_sys::BTGreaterStrategyNumber,
-            };
             let is_token = pointers::<pg_sys::EquivalenceMember>((*(*wanted).pk_eclass).ec_members)
                 .any(|member| subject.is_token((*member).em_expr.cast()));
-            if is_token && (*wanted).pk_strategy as u32 == strategy {
+            if is_token && plans::is_ascending(wanted) == matches!(direction, Direction::Forward) {
                 list_of([wanted])
             } else {
                 ptr::null_mut()

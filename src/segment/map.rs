@@ -4,9 +4,9 @@
 //! touched only after the file was seen to reach behind it: touching what a file does not have is SIGBUS, which restarts the
 //! server. Files shrink under AccessExclusiveLock only, so a length once seen holds while the caller has the relation locked.
 
+use crate::pg::versions::files;
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::HashMap;
-use std::ffi::CStr;
 use std::fs::File;
 use std::path::PathBuf;
 use std::rc::{Rc, Weak};
@@ -102,14 +102,8 @@ impl RelationFiles {
 
 /// Path, from the data directory that is every backend's working directory, of a file of a relation's main fork.
 fn path_of(node: FileNode, number: u32) -> PathBuf {
-    // SAFETY: the function returns a NUL-terminated string in palloc'ed memory, which is copied and freed.
-    let mut path = unsafe {
-        let main = pg_sys::ForkNumber::MAIN_FORKNUM;
-        let path = pg_sys::GetRelationPath(node.database, node.tablespace, node.node, node.backend, main);
-        let copy = CStr::from_ptr(path).to_string_lossy().into_owned();
-        pg_sys::pfree(path.cast());
-        copy
-    };
+    let locator = files::Parts { tablespace: node.tablespace, database: node.database, number: node.node };
+    let mut path = files::main_fork_path(locator, node.backend);
     if number > 0 {
         path.push_str(&format!(".{number}"));
     }

@@ -64,14 +64,20 @@ unsafe extern "C-unwind" fn run(
     query: *mut pg_sys::QueryDesc,
     direction: pg_sys::ScanDirection::Type,
     count: u64,
-    execute_once: bool,
+    #[cfg(not(feature = "pg18"))] execute_once: bool,
 ) {
     // SAFETY: the arguments are those that PostgreSQL called the hook with; this frame holds nothing to drop.
     unsafe {
         before_run(query);
         match PREVIOUS_RUN {
+            #[cfg(not(feature = "pg18"))]
             Some(previous) => previous(query, direction, count, execute_once),
+            #[cfg(not(feature = "pg18"))]
             None => unguarded::standard_ExecutorRun(query, direction, count, execute_once),
+            #[cfg(feature = "pg18")]
+            Some(previous) => previous(query, direction, count),
+            #[cfg(feature = "pg18")]
+            None => unguarded::standard_ExecutorRun(query, direction, count),
         }
         after_run();
     }

@@ -4,6 +4,7 @@
 //! had before, as Cassandra's cells do.
 
 use super::{Kind, STACK};
+use crate::pg::versions::descriptors;
 use crate::read::TableState;
 use pgrx::pg_sys;
 use std::rc::Rc;
@@ -82,10 +83,7 @@ pub(super) unsafe fn result_relations(
 /// The columns without a value of their own that `is_named` does not know.
 unsafe fn missing(state: &TableState, is_named: impl Fn(&pg_sys::FormData_pg_attribute) -> bool) -> Rc<[u16]> {
     // SAFETY: the descriptor of an open table has `natts` attributes.
-    let attributes = unsafe {
-        let descriptor = (*state.rel).rd_att;
-        std::slice::from_raw_parts((*descriptor).attrs.as_ptr(), (*descriptor).natts as usize)
-    };
+    let attributes = unsafe { descriptors::attributes((*state.rel).rd_att) };
     attributes
         .iter()
         .filter(|attribute| {

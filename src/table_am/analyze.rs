@@ -7,18 +7,15 @@ use pgrx::prelude::*;
 /// Rows a column's statistics target of 1 stands for (`std_typanalyze` in PostgreSQL's analyze.c).
 const ROWS_PER_TARGET: u64 = 300;
 
-/// `scan_analyze_next_block`: the first sampled block stands for all rows.
+/// Whether a sampled block is to be shown: the first one, which stands for all rows.
 ///
 /// PostgreSQL multiplies what it counts by blocks / sampled blocks, so of a table with more blocks than it samples only
 /// every n-th row is shown, n being that quotient.
-#[pg_guard]
-pub unsafe extern "C-unwind" fn next_block(
-    scan: pg_sys::TableScanDesc,
-    _block: pg_sys::BlockNumber,
-    _strategy: pg_sys::BufferAccessStrategy,
-) -> bool {
-    let scan = scan.cast::<Scan>();
-    // SAFETY: the scan was made by our `scan_begin`.
+///
+/// # Safety
+/// The scan was made by our `scan_begin`.
+pub unsafe fn begin(scan: *mut Scan) -> bool {
+    // SAFETY: promised by the caller.
     unsafe {
         if (*scan).stride != 0 {
             return false;

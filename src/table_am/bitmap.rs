@@ -6,58 +6,58 @@
 use super::index_fetch::fetch_row;
 use super::scan::Scan;
 use crate::pg::tid;
+use crate::pg::versions::scans::Block;
 use crate::read::TableState;
 use pgrx::pg_sys;
-use pgrx::prelude::*;
 
-/// Where a bitmap scan is.
-#[derive(Clone, Copy, Debug, Default)]
+/// Where a bitmap scan is; of zero bytes before its first block.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
 pub struct Position {
-    /// How many ids of the current block were looked at.
+    pub block: Block,
+    /// Whether `block` is one.
+    within: bool,
+    /// How many ids of the block were looked at.
     passed: usize,
 }
 
-/// `scan_bitmap_next_block`
-#[pg_guard]
-pub unsafe extern "C-unwind" fn next_block(scan: pg_sys::TableScanDesc, _block: *mut pg_sys::TBMIterateResult) -> bool {
-    // SAFETY: the scan was made by our `scan_begin`.
-    unsafe { (*scan.cast::<Scan>()).bitmap = Position::default() };
-    true
+impl Position {
+    /// Goes to a block; `None` before the first one, or behind the last.
+    pub fn set(&mut self, block: Option<Block>) {
+        self.within = block.is_some();
+        self.passed = 0;
+        if let Some(block) = block {
+            self.block = block;
+        }
+    }
+
+    /// The next id of the block. A lossy one stands for all that it can hold.
+    fn next(&mut self) -> Option<pg_sys::ItemPointerData> {
+        let place = self.passed;
+        self.passed += 1;
+        let offset = match self.block.lossy {
+            false => self.block.offsets().get(place).copied(),
+            true => u16::try_from(place + 1).ok().filter(|offset| u64::from(*offset) <= tid::OFFSETS),
+        };
+        offset.filter(|_| self.within).map(|offset| tid::at(self.block.number, offset))
+    }
 }
 
-/// `scan_bitmap_next_tuple`
-#[pg_guard]
-pub unsafe extern "C-unwind" fn next_tuple(
-    scan: pg_sys::TableScanDesc,
-    block: *mut pg_sys::TBMIterateResult,
-    slot: *mut pg_sys::TupleTableSlot,
-) -> bool {
-    let scan = scan.cast::<Scan>();
-    // SAFETY: the scan was made by our `scan_begin`, the slot is of the table's type, and the block is what `next_block` was
-    // called with.
+/// Puts the next row of the scan's block into a slot, and tells whether there is one.
+///
+/// # Safety
+/// The scan was made by our `scan_begin`, and the slot is of the table's type.
+pub unsafe fn next_row(scan: *mut Scan, slot: *mut pg_sys::TupleTableSlot) -> bool {
+    // SAFETY: promised by the caller.
     unsafe {
         let state = TableState::of((*scan).base.rs_rd);
-        while let Some(offset) = offset((*block).ntuples, &raw const (*block).offsets, (*scan).bitmap.passed) {
+        while let Some(tid) = (*scan).bitmap.next() {
             pgrx::check_for_interrupts!();
-            (*scan).bitmap.passed += 1;
-            if fetch_row(&state, tid::at((*block).blockno, offset), (*scan).snapshot, slot) {
+            if fetch_row(&state, tid, (*scan).snapshot, slot) {
                 return true;
             }
         }
         pg_sys::ExecClearTuple(slot);
         false
-    }
-}
-
-/// The offset at `place` in a block of a bitmap; `None` behind its last one. A lossy block, of a count below 0, stands for all.
-unsafe fn offset(
-    count: i32,
-    offsets: *const pg_sys::__IncompleteArrayField<pg_sys::OffsetNumber>,
-    place: usize,
-) -> Option<pg_sys::OffsetNumber> {
-    match usize::try_from(count) {
-        // SAFETY: the block's array has `count` members.
-        Ok(count) => (place < count).then(|| unsafe { *offsets.cast::<pg_sys::OffsetNumber>().add(place) }),
-        Err(_) => u16::try_from(place + 1).ok().filter(|offset| u64::from(*offset) <= tid::OFFSETS),
     }
 }

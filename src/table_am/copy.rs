@@ -4,6 +4,7 @@
 use crate::error::Report;
 use crate::pg::injection::point;
 use crate::pg::versions::files;
+use crate::pg::versions::tables;
 use crate::segment::{metapage, relation};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
@@ -100,6 +101,6 @@ unsafe fn copy_toast_table(
         }
         pg_sys::table_close(from, no_lock);
         pg_sys::table_close(to, no_lock);
-        pg_sys::reindex_relation(new, 0, &mut pg_sys::ReindexParams::default());
+        tables::rebuild_indexes(new);
     }
 }

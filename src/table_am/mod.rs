@@ -5,6 +5,7 @@
 mod analyze;
 mod bitmap;
 pub mod bulk;
+mod callbacks;
 mod copy;
 mod index_build;
 mod index_fetch;

@@ -1,7 +1,7 @@
 //! The routine and its handler function.
 
 use super::{
-    analyze, bitmap, copy, index_build, index_fetch, insert, lock, modify, rewrite, sample, scan, slot, storage,
+    analyze, callbacks, copy, index_build, index_fetch, insert, lock, modify, rewrite, sample, scan, slot, storage,
 };
 use pgrx::pg_sys;
 use pgrx::prelude::*;
@@ -50,7 +50,7 @@ static ROUTINE: Routine = Routine(pg_sys::TableAmRoutine {
     relation_copy_data: Some(copy::copy_data),
     relation_copy_for_cluster: Some(rewrite::copy_for_cluster),
     relation_vacuum: Some(storage::vacuum),
-    scan_analyze_next_block: Some(analyze::next_block),
+    scan_analyze_next_block: Some(callbacks::analyze_block),
     scan_analyze_next_tuple: Some(analyze::next_tuple),
     index_build_range_scan: Some(index_build::build_range_scan),
     index_validate_scan: Some(index_build::validate_scan),
@@ -59,8 +59,9 @@ static ROUTINE: Routine = Routine(pg_sys::TableAmRoutine {
     relation_toast_am: Some(storage::toast_am),
     relation_fetch_toast_slice: Some(storage::fetch_toast_slice),
     relation_estimate_size: Some(storage::estimate_size),
-    scan_bitmap_next_block: Some(bitmap::next_block),
-    scan_bitmap_next_tuple: Some(bitmap::next_tuple),
+    #[cfg(not(feature = "pg18"))]
+    scan_bitmap_next_block: Some(callbacks::bitmap_block),
+    scan_bitmap_next_tuple: Some(callbacks::bitmap_row),
     scan_sample_next_block: Some(sample::next_block),
     scan_sample_next_tuple: Some(sample::next_tuple),
 });

@@ -100,7 +100,7 @@ pub unsafe extern "C-unwind" fn rescan(
         (*scan).done = false;
         (*scan).takes_part = false;
         (*scan).sample = Sample::default();
-        (*scan).bitmap = Position::default();
+        (*scan).bitmap.set(None);
         if (*scan).base.rs_flags & pg_sys::ScanOptions::SO_TYPE_SEQSCAN != 0 {
             statistics::count_full_scan((*scan).base.rs_rd);
         }

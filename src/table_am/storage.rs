@@ -3,6 +3,7 @@
 use crate::error::Report;
 use crate::maintenance;
 use crate::pg::injection::point;
+use crate::pg::versions::descriptors;
 use crate::pg::versions::files;
 use crate::read::TableState;
 use crate::segment::{list, metapage, relation};
@@ -72,9 +73,7 @@ pub unsafe extern "C-unwind" fn relation_size(rel: pg_sys::Relation, fork: pg_sy
 pub unsafe extern "C-unwind" fn needs_toast_table(rel: pg_sys::Relation) -> bool {
     // SAFETY: the descriptor of an open relation has `natts` attributes.
     unsafe {
-        let descriptor = (*rel).rd_att;
-        let attributes = std::slice::from_raw_parts((*descriptor).attrs.as_ptr(), (*descriptor).natts as usize);
-        attributes.iter().any(|attribute| {
+        descriptors::attributes((*rel).rd_att).iter().any(|attribute| {
             !attribute.attisdropped
                 && attribute.attlen == -1
                 && attribute.attstorage != pg_sys::TYPSTORAGE_PLAIN as std::ffi::c_char

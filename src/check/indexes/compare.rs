@@ -9,6 +9,7 @@ use crate::check::Check;
 use crate::pg::bytea;
 use crate::pg::scratch::in_scratch;
 use crate::pg::tid::OFFSETS;
+use crate::pg::versions::descriptors;
 
 /// Support function of B-trees that compares two values (`BTORDER_PROC`).
 const COMPARE: u16 = 1;
@@ -73,7 +74,7 @@ unsafe fn is_same(index: pg_sys::Relation, wanted: &[u8], found: &[u8]) -> bool 
     let (a, b) = (deform(index, wanted), deform(index, found));
     // SAFETY: promised by the caller; an open index has a descriptor, collations and support functions.
     unsafe {
-        let attributes = (*(*index).rd_att).attrs.as_slice((*(*index).rd_att).natts as usize);
+        let attributes = descriptors::attributes((*index).rd_att);
         let keys = usize::try_from((*(*index).rd_index).indnkeyatts).unwrap_or(0);
         attributes.iter().enumerate().all(|(column, attribute)| {
             if a.nulls[column] || b.nulls[column] {

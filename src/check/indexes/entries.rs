@@ -6,6 +6,7 @@ use pgrx::pg_sys;
 use super::Method;
 use crate::check::{sort_directory, sort_memory, Check};
 use crate::pg::tid;
+use crate::pg::versions::scans;
 
 /// Entries of an index, ascending by row id.
 pub(super) struct Entries {
@@ -60,7 +61,7 @@ impl Check<'_> {
     unsafe fn one_by_one(&self, index: pg_sys::Relation, with_values: bool, gatherer: &mut Gatherer<'_, '_>) {
         // SAFETY: promised by the caller; a tuple is copied before the scan moves on.
         unsafe {
-            let scan = pg_sys::index_beginscan(self.state.rel, index, self.snapshot, 0, 0);
+            let scan = scans::begin(self.state.rel, index, self.snapshot, 0);
             (*scan).xs_want_itup = with_values;
             pg_sys::index_rescan(scan, std::ptr::null_mut(), 0, std::ptr::null_mut(), 0);
             loop {
@@ -82,30 +83,17 @@ impl Check<'_> {
         let mut lossy = Vec::new();
         // SAFETY: promised by the caller; bitmap and iterator are freed here, or with their memory context.
         unsafe {
-            let bitmap = pg_sys::tbm_create(sort_memory() as i64, std::ptr::null_mut());
-            let scan = pg_sys::index_beginscan_bitmap(index, self.snapshot, 0);
-            pg_sys::index_rescan(scan, std::ptr::null_mut(), 0, std::ptr::null_mut(), 0);
-            pg_sys::index_getbitmap(scan, bitmap);
-            pg_sys::index_endscan(scan);
-            let iterator = pg_sys::tbm_begin_iterate(bitmap);
-            loop {
+            let bitmap = scans::bitmap_of(index, self.snapshot, sort_memory());
+            scans::each_block(bitmap, |found| {
                 pgrx::check_for_interrupts!();
-                let result = pg_sys::tbm_iterate(iterator);
-                if result.is_null() {
-                    break;
+                if found.lossy {
+                    lossy.push(found.number);
                 }
-                let block = (*result).blockno;
-                match usize::try_from((*result).ntuples) {
-                    Ok(count) => {
-                        for offset in (*result).offsets.as_slice(count) {
-                            let block = pg_sys::BlockIdData { bi_hi: (block >> 16) as u16, bi_lo: block as u16 };
-                            gatherer.push(pg_sys::ItemPointerData { ip_blkid: block, ip_posid: *offset }, &[]);
-                        }
-                    }
-                    Err(_) => lossy.push(block),
+                for offset in found.offsets() {
+                    let block = pg_sys::BlockIdData { bi_hi: (found.number >> 16) as u16, bi_lo: found.number as u16 };
+                    gatherer.push(pg_sys::ItemPointerData { ip_blkid: block, ip_posid: *offset }, &[]);
                 }
-            }
-            pg_sys::tbm_end_iterate(iterator);
+            });
             pg_sys::tbm_free(bitmap);
         }
         lossy

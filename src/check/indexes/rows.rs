@@ -9,6 +9,7 @@ use crate::check::{sort_directory, sort_memory, Check};
 use crate::pg::index_values::Evaluation;
 use crate::pg::scratch::in_scratch;
 use crate::pg::tid;
+use crate::pg::versions::scans;
 use crate::read::{MergedScan, ScanSpec};
 
 /// The values that an index has of a row.
@@ -118,7 +119,7 @@ unsafe fn finds(
     unsafe {
         let (strategy, any) = (HASH_EQUAL as pg_sys::StrategyNumber, pg_sys::InvalidOid);
         pg_sys::ScanKeyEntryInitialize(&raw mut key, 0, 1, strategy, any, collation, equal, row.values[0]);
-        let scan = pg_sys::index_beginscan(rel, index, snapshot, 1, 0);
+        let scan = scans::begin(rel, index, snapshot, 1);
         pg_sys::index_rescan(scan, &raw mut key, 1, std::ptr::null_mut(), 0);
         while !found {
             pgrx::check_for_interrupts!();

@@ -1,6 +1,7 @@
 //! The files of a relation. What 15 calls a file node is a file locator from 16 on (`relfilenode.h`, `relfilelocator.h`).
 
 use pgrx::pg_sys;
+use std::ffi::CStr;
 
 #[cfg(not(feature = "pg15"))]
 pub use pg_sys::RelFileLocator as FileLocator;
@@ -113,6 +114,23 @@ pub unsafe fn invalidate_sizes(smgr: pg_sys::SMgrRelation) {
         pg_sys::CacheInvalidateSmgr((*smgr).smgr_rnode);
         #[cfg(not(feature = "pg15"))]
         pg_sys::CacheInvalidateSmgr((*smgr).smgr_rlocator);
+    }
+}
+
+/// Path, from the data directory, of the first file of a relation's main fork; `backend` is whose temporary relation it is.
+pub fn main_fork_path(parts: Parts, backend: i32) -> String {
+    let main = pg_sys::ForkNumber::MAIN_FORKNUM;
+    // SAFETY: the function makes a NUL-terminated string, in the current memory context or to be returned.
+    unsafe {
+        let path = pg_sys::GetRelationPath(parts.database, parts.tablespace, parts.number, backend, main);
+        #[cfg(not(feature = "pg18"))]
+        {
+            let copy = CStr::from_ptr(path).to_string_lossy().into_owned();
+            pg_sys::pfree(path.cast());
+            copy
+        }
+        #[cfg(feature = "pg18")]
+        CStr::from_ptr(path.str_.as_ptr()).to_string_lossy().into_owned()
     }
 }
 

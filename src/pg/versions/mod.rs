@@ -1,11 +1,16 @@
-//! What differs between the versions of PostgreSQL that cass is built for: 15 and 16. One name stands for each thing here, and
-//! nothing outside this folder asks for the version.
+//! What differs between the versions of PostgreSQL that cass is built for: 15, 16 and 18. One name stands for each thing here.
+//! Outside this folder only what PostgreSQL calls with other arguments asks for the version: `table_am::callbacks` and the hooks.
 //!
-//! `files` is about relations' files, `tables` about heaps and indexes, `counters` about statistics, `plans` about planner and
-//! executor, `rights` about ownership.
+//! `files` is about relations' files, `descriptors` about descriptions of rows, `tables` about heaps and indexes, `scans` about scans
+//! of indexes, `vacuum` and `counters` about VACUUM and statistics, `plans` about planner and executor, `collations` and `rights`
+//! about what their names say.
 
+pub mod collations;
 pub mod counters;
+pub mod descriptors;
 pub mod files;
 pub mod plans;
 pub mod rights;
+pub mod scans;
 pub mod tables;
+pub mod vacuum;

@@ -42,11 +42,12 @@ pub unsafe fn heap_update(
 /// The description of a plain btree index over so many columns.
 pub fn btree_info(columns: usize, unique: bool) -> *mut pg_sys::IndexInfo {
     let (columns, none) = (columns as i32, std::ptr::null_mut());
-    // SAFETY: allocates in the current memory context. The last arguments: NULLS NOT DISTINCT, ready, concurrent, summarizing.
+    // SAFETY: allocates in the current memory context. The last arguments: NULLS NOT DISTINCT, ready, concurrent,
+    // summarizing, WITHOUT OVERLAPS.
     unsafe {
         #[cfg(feature = "pg15")]
         return pg_sys::makeIndexInfo(columns, columns, pg_sys::BTREE_AM_OID, none, none, unique, false, true, false);
-        #[cfg(not(feature = "pg15"))]
+        #[cfg(feature = "pg16")]
         return pg_sys::makeIndexInfo(
             columns,
             columns,
@@ -56,6 +57,20 @@ pub fn btree_info(columns: usize, unique: bool) -> *mut pg_sys::IndexInfo {
             unique,
             false,
             true,
+            false,
+            false,
+        );
+        #[cfg(feature = "pg18")]
+        return pg_sys::makeIndexInfo(
+            columns,
+            columns,
+            pg_sys::BTREE_AM_OID,
+            none,
+            none,
+            unique,
+            false,
+            true,
+            false,
             false,
             false,
         );
@@ -97,5 +112,113 @@ pub unsafe fn next_datum(sort: *mut pg_sys::Tuplesortstate, value: &mut pg_sys::
         return pg_sys::tuplesort_getdatum(sort, true, value, null, abbreviated);
         #[cfg(not(feature = "pg15"))]
         return pg_sys::tuplesort_getdatum(sort, true, false, value, null, abbreviated);
+    }
+}
+
+/// Makes a btree index of a table's own, empty or with the table's rows, in the table's tablespace.
+///
+/// # Safety
+/// `table` is open with an exclusive lock; `info` describes as many columns as there are names and operator classes.
+pub unsafe fn btree_create(
+    table: pg_sys::Relation,
+    name: &std::ffi::CStr,
+    info: *mut pg_sys::IndexInfo,
+    columns: *mut pg_sys::List,
+    classes: &[pg_sys::Oid],
+) {
+    let new = pg_sys::InvalidOid;
+    let collations = vec![pg_sys::InvalidOid; classes.len()];
+    let options = vec![0i16; classes.len()];
+    // SAFETY: promised by the caller; the arrays live to the end of the call.
+    unsafe {
+        let tablespace = (*(*table).rd_rel).reltablespace;
+        #[cfg(not(feature = "pg18"))]
+        pg_sys::index_create(
+            table,
+            name.as_ptr(),
+            new,
+            new,
+            new,
+            new,
+            info,
+            columns,
+            pg_sys::BTREE_AM_OID,
+            tablespace,
+            collations.as_ptr().cast_mut(),
+            classes.as_ptr().cast_mut(),
+            options.as_ptr().cast_mut(),
+            pg_sys::Datum::from(0),
+            0,
+            0,
+            true,
+            true,
+            std::ptr::null_mut(),
+        );
+        #[cfg(feature = "pg18")]
+        pg_sys::index_create(
+            table,
+            name.as_ptr(),
+            new,
+            new,
+            new,
+            new,
+            info,
+            columns,
+            pg_sys::BTREE_AM_OID,
+            tablespace,
+            collations.as_ptr(),
+            classes.as_ptr(),
+            std::ptr::null(),
+            options.as_ptr(),
+            std::ptr::null(),
+            pg_sys::Datum::from(0),
+            0,
+            0,
+            true,
+            true,
+            std::ptr::null_mut(),
+        );
+    }
+}
+
+/// The index of a table's primary key, which is not deferrable; invalid if there is none.
+///
+/// # Safety
+/// `table` is open.
+pub unsafe fn primary_key_index(table: pg_sys::Relation) -> pg_sys::Oid {
+    // SAFETY: promised by the caller.
+    unsafe {
+        #[cfg(not(feature = "pg18"))]
+        return pg_sys::RelationGetPrimaryKeyIndex(table);
+        #[cfg(feature = "pg18")]
+        return pg_sys::RelationGetPrimaryKeyIndex(table, false);
+    }
+}
+
+/// Builds an index anew, in new files.
+///
+/// # Safety
+/// The index exists, and nobody has it open here.
+pub unsafe fn rebuild_index(index: pg_sys::Oid, persistence: std::ffi::c_char) {
+    // SAFETY: promised by the caller.
+    unsafe {
+        #[cfg(not(feature = "pg18"))]
+        pg_sys::reindex_index(index, false, persistence, &mut pg_sys::ReindexParams::default());
+        #[cfg(feature = "pg18")]
+        pg_sys::reindex_index(std::ptr::null(), index, false, persistence, &pg_sys::ReindexParams::default());
+    }
+}
+
+/// Builds all indexes of a table anew.
+///
+/// # Safety
+/// The table exists, and nobody has it open here.
+pub unsafe fn rebuild_indexes(table: pg_sys::Oid) {
+    // SAFETY: promised by the caller.
+    unsafe {
+        #[cfg(not(feature = "pg18"))]
+        pg_sys::reindex_relation(table, 0, &mut pg_sys::ReindexParams::default());
+        #[cfg(feature = "pg18")]
+        pg_sys::reindex_relation(std::ptr::null(), table, 0, &pg_sys::ReindexParams::default());
     }
 }

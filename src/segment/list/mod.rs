@@ -14,6 +14,7 @@ use pgrx::pg_sys::{self, Datum};
 use super::{cache, metapage, relation, visibility_map};
 use crate::error::Report;
 use crate::pg::snapshot::committed_after;
+use crate::pg::versions::tables;
 
 mod change;
 mod copy;
@@ -76,7 +77,7 @@ impl List {
                 missing()
             }
             let heap = pg_sys::table_open(oid, lock_mode);
-            let index = pg_sys::RelationGetPrimaryKeyIndex(heap);
+            let index = tables::primary_key_index(heap);
             if index == pg_sys::InvalidOid || (*(*heap).rd_att).natts != column::COUNT as i32 {
                 missing()
             }
