@@ -46,17 +46,24 @@ unsafe fn conditions(read: &Read<'_>) -> Option<Vec<Bound>> {
                 Some(bound) => bounds.push(bound),
                 None if read.is_planners_own(clause) || read.is_indexed() => {}
                 None => {
-                    refuse_condition(read, clause);
+                    let (attnum, location) = first_column(read, clause).unwrap_or((0, -1));
+                    refuse_condition(read, attnum, location);
                     return None;
                 }
+            }
+        }
+        if let Some((attnum, location)) = read.note().and_then(|note| note.not_null.first()) {
+            if !read.is_indexed() {
+                refuse_condition(read, *attnum, *location);
+                return None;
             }
         }
         Some(bounds)
     }
 }
 
-/// Refuses a condition that no key range answers.
-unsafe fn refuse_condition(read: &Read<'_>, clause: *mut Node) {
+/// Number and place of the first column that a condition mentions.
+unsafe fn first_column(read: &Read<'_>, clause: *mut Node) -> Option<(i16, i32)> {
     // SAFETY: as for `check`.
     unsafe {
         let rel = &*read.relation.rel;
@@ -68,7 +75,14 @@ unsafe fn refuse_condition(read: &Read<'_>, clause: *mut Node) {
             }
             _ => Walk::Descend,
         });
-        let (attnum, location) = column.unwrap_or((0, -1));
+        column
+    }
+}
+
+/// Refuses a condition that no key range answers, which mentions a column first.
+unsafe fn refuse_condition(read: &Read<'_>, attnum: i16, location: i32) {
+    // SAFETY: as for `check`.
+    unsafe {
         let context = read.context(location);
         let key = read.relation.key;
         let name = if attnum > 0 { owned(pg_sys::get_attname(read.entry.relid, attnum, true)) } else { String::new() };

@@ -25,6 +25,9 @@ pub struct RelationNote {
     pub condition: bool,
     /// Columns, by number, that are compared with "=" or IN to something else than a column beside them.
     pub equal_columns: Vec<i16>,
+    /// Columns tested by IS NOT NULL, alone or in an OR: their numbers and where they stand. From 17 on PostgreSQL drops such a
+    /// test of a NOT NULL column.
+    pub not_null: Vec<(i16, i32)>,
     /// Whether its token is compared with something.
     pub token: bool,
     /// Whether a refusal was issued; the planner may look at one read several times.
@@ -188,6 +191,11 @@ impl Statement {
                     note.token = true;
                 }
             }
+            for (origin, location) in not_null_columns(member, scopes) {
+                if let Some(note) = self.note_mut(origin) {
+                    note.not_null.push((origin.attnum, location));
+                }
+            }
             if let Some(origin) = equal_column(member, scopes) {
                 if let Some(note) = self.note_mut(origin) {
                     note.equal_columns.push(origin.attnum);
@@ -276,6 +284,25 @@ unsafe fn token_columns(member: *mut Node, scopes: &Scopes) -> Vec<Origin> {
         };
         let tokens = operands.into_iter().flat_map(|(left, right)| [left, right]).filter(is_token);
         tokens.flat_map(|token| scopes.origins(token)).collect()
+    }
+}
+
+/// The columns that a member, or a part of it joined by OR, tests by IS NOT NULL, and where they stand.
+unsafe fn not_null_columns(member: *mut Node, scopes: &Scopes) -> Vec<(Origin, i32)> {
+    // SAFETY: the parts of a live condition are live.
+    unsafe {
+        if let Some(parts) = downcast::<pg_sys::BoolExpr>(member, NodeTag::T_BoolExpr) {
+            let is_or = parts.boolop == pg_sys::BoolExprType::OR_EXPR;
+            return pointers(parts.args).filter(|_| is_or).flat_map(|part| not_null_columns(part, scopes)).collect();
+        }
+        let Some(test) = downcast::<pg_sys::NullTest>(member, NodeTag::T_NullTest) else { return Vec::new() };
+        let column = downcast::<pg_sys::Var>(test.arg.cast::<Node>(), NodeTag::T_Var);
+        match column.filter(|_| test.nulltesttype == pg_sys::NullTestType::IS_NOT_NULL) {
+            Some(column) => {
+                scopes.origins(test.arg.cast()).into_iter().map(|origin| (origin, column.location)).collect()
+            }
+            None => Vec::new(),
+        }
     }
 }
 

@@ -171,7 +171,8 @@ impl Read<'_> {
         }
     }
 
-    fn note(&self) -> Option<&RelationNote> {
+    /// What the statement says of the table.
+    pub fn note(&self) -> Option<&RelationNote> {
         self.statement.and_then(|statement| statement.note(self.entry))
     }
 
@@ -182,7 +183,9 @@ impl Read<'_> {
         unsafe {
             let mut tested = clauses((*self.relation.rel).baserestrictinfo);
             match self.note() {
-                Some(note) => note.condition && (tested.next().is_some() || self.is_folded()),
+                Some(note) => {
+                    note.condition && (tested.next().is_some() || self.is_folded() || !note.not_null.is_empty())
+                }
                 None => tested.any(|clause| !self.is_planners_own(clause)) || self.is_folded(),
             }
         }
@@ -284,7 +287,10 @@ impl Read<'_> {
                 .filter(|number| *number > 0)
                 .collect();
             if numbers.is_empty() {
-                numbers = self.note().map_or_else(Vec::new, |note| note.equal_columns.clone());
+                numbers = self.note().map_or_else(Vec::new, |note| {
+                    let tested = note.not_null.iter().map(|(attnum, _)| *attnum);
+                    note.equal_columns.iter().copied().chain(tested).collect()
+                });
             }
             numbers.into_iter().map(|number| owned(pg_sys::get_attname(self.entry.relid, number, false))).collect()
         }
@@ -295,7 +301,8 @@ impl Read<'_> {
         // SAFETY: as for `judge`.
         unsafe {
             let rel = &*self.relation.rel;
-            let mut location = -1;
+            let tested = self.note().and_then(|note| note.not_null.first());
+            let mut location = tested.map_or(-1, |(_, location)| *location);
             for clause in clauses(rel.baserestrictinfo).filter(|clause| !self.is_planners_own(*clause)) {
                 let found = walk(clause, &mut |node| match downcast::<pg_sys::Var>(node, NodeTag::T_Var) {
                     Some(var) if var.varno as u32 == rel.relid && var.location >= 0 => {
