@@ -2,7 +2,7 @@
 # All checks of the project, cheap ones first, up to the first failure; then a summary.
 #
 #   PG=16 test.sh   on PostgreSQL 16 (or 18): what its version can change
-#   PG=16 test.sh in-server   of that, the lints and the tests inside a server
+#   PG=16 test.sh in-server   of that, the lints, the tests inside a server and the upgrade from 15
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -12,6 +12,7 @@ set -euo pipefail
 "$CASS_ROOT/scripts/setup.sh"
 choose_places
 PG=${PG:-15}
+PROGRAMS_OF_15=$CASS_PGBIN
 use_version "$PG"
 FEATURES=(--no-default-features --features "pg$PG")
 cd "$CASS_ROOT"
@@ -67,8 +68,13 @@ tests_in_server() {
   return $verdict
 }
 
+# tests_over_servers [OPTION OF CARGO TEST]...: with a later version than 15 there are two servers, for pg_upgrade.
 tests_over_servers() {
-  install_library dev && cargo test --package cass-server-tests
+  if [ "$PG" != 15 ]; then
+    export CASS_OLD_PGBIN=$PROGRAMS_OF_15
+    (CASS_PGBIN=$CASS_OLD_PGBIN install_library dev) || return 1
+  fi
+  install_library dev && cargo test --package cass-server-tests "$@"
 }
 
 lint() { cargo clippy "$@" -- -D warnings; }
@@ -83,5 +89,9 @@ else
 fi
 step "Lints with injection points" lint --package cass "${FEATURES[@]},injection_points"
 step "Tests inside a server" tests_in_server
-[ "${1:-}" = in-server ] || step "Tests with whole servers" tests_over_servers
+if [ "${1:-}" = in-server ]; then
+  step "Upgrade from 15" tests_over_servers --test upgrade
+else
+  step "Tests with whole servers" tests_over_servers
+fi
 summarise

@@ -1,6 +1,6 @@
 //! A PostgreSQL cluster of a test's own, and what can happen to one: stops, crashes, standbys.
 
-use crate::process::{self, command, output_of};
+use crate::process::{self, output_of, Installation};
 use crate::session::Session;
 use postgres::{Config, NoTls};
 use rustix::process::Signal;
@@ -48,6 +48,7 @@ pub enum Shutdown {
 /// A cluster, with the extension created in database `postgres` unless it is empty. Stopped and removed when dropped; if its server
 /// runs then, all cass tables must be sound.
 pub struct Cluster {
+    installation: Installation,
     folder: TempDir,
     postmaster: Option<Child>,
     /// Whether the test has damaged tables on purpose.
@@ -68,7 +69,12 @@ impl Cluster {
 
     /// A running cluster with settings of the test's own besides.
     pub fn with_settings(settings: &[(&str, &str)]) -> Self {
-        let mut cluster = Cluster::empty(settings);
+        Cluster::of(&Installation::default(), settings)
+    }
+
+    /// As [`Cluster::with_settings`], with the programs of an installation.
+    pub fn of(installation: &Installation, settings: &[(&str, &str)]) -> Self {
+        let mut cluster = Cluster::empty_of(installation, settings);
         cluster.start();
         cluster.connect().run("CREATE EXTENSION cass");
         cluster
@@ -76,16 +82,30 @@ impl Cluster {
 
     /// A cluster with settings of the test's own, as initdb makes it: stopped, and without the extension.
     pub fn empty(settings: &[(&str, &str)]) -> Self {
-        let cluster = Cluster::stopped();
-        output_of(Command::new("cp").arg("-a").arg(initial_data()).arg(cluster.data()));
+        Cluster::empty_of(&Installation::default(), settings)
+    }
+
+    fn empty_of(installation: &Installation, settings: &[(&str, &str)]) -> Self {
+        let cluster = Cluster::stopped(installation);
+        output_of(Command::new("cp").arg("-a").arg(initial_data(installation)).arg(cluster.data()));
         cluster.configure(SETTINGS);
         cluster.configure(settings);
         cluster
     }
 
     /// A folder without data.
-    fn stopped() -> Self {
-        Cluster { folder: new_folder(), postmaster: None, damaged: AtomicBool::new(false) }
+    fn stopped(installation: &Installation) -> Self {
+        Cluster {
+            installation: installation.clone(),
+            folder: new_folder(),
+            postmaster: None,
+            damaged: AtomicBool::new(false),
+        }
+    }
+
+    /// Whose programs the cluster is run with.
+    pub fn installation(&self) -> &Installation {
+        &self.installation
     }
 
     /// Says that the test damages tables on purpose, so that they need not be sound when the cluster is dropped.
@@ -122,7 +142,7 @@ impl Cluster {
         let path = self.log();
         let log = OpenOptions::new().append(true).create(true).open(&path).unwrap_or_else(|e| panic!("{path:?}: {e}"));
         let again = log.try_clone().unwrap_or_else(|e| panic!("{path:?}: {e}"));
-        let mut start = command("postgres");
+        let mut start = self.installation.command("postgres");
         start
             .arg("-D")
             .arg(self.data())
@@ -226,7 +246,11 @@ impl Cluster {
 
     /// A command that runs a client program against this server, as `psql` or `pg_dump`.
     pub fn client(&self, name: &str) -> Command {
-        let mut client = command(name);
+        self.client_of(&self.installation, name)
+    }
+
+    fn client_of(&self, installation: &Installation, name: &str) -> Command {
+        let mut client = installation.command(name);
         client.env("PGHOST", self.socket()).env("PGPORT", PORT.to_string()).env("PGUSER", "postgres");
         client.env("PGDATABASE", "postgres").stdin(Stdio::null());
         client
@@ -237,9 +261,14 @@ impl Cluster {
         output_of(self.client(name).args(arguments))
     }
 
+    /// As [`Cluster::run_client`], with the program of an installation.
+    pub fn run_client_of(&self, installation: &Installation, name: &str, arguments: &[&str]) -> String {
+        output_of(self.client_of(installation, name).args(arguments))
+    }
+
     /// Runs a program that works on the cluster's data folder, as `pg_checksums`, and returns what it printed. Panics if it fails.
     pub fn run_server_tool(&self, name: &str, arguments: &[&str]) -> String {
-        let mut tool = command(name);
+        let mut tool = self.installation.command(name);
         tool.args(arguments);
         match name {
             "pg_verifybackup" => tool.arg(self.data()),
@@ -255,7 +284,7 @@ impl Cluster {
     }
 
     fn base_backup(&self, options: &[&str]) -> Cluster {
-        let backup = Cluster::stopped();
+        let backup = Cluster::stopped(&self.installation);
         output_of(
             self.client("pg_basebackup")
                 .args(["--checkpoint=fast", "--wal-method=stream", "--no-sync"])
@@ -269,7 +298,7 @@ impl Cluster {
     /// Another cluster with a copy of the data of this one, which is stopped.
     pub fn copy(&self) -> Cluster {
         assert!(self.postmaster.is_none(), "the server runs");
-        let copy = Cluster::stopped();
+        let copy = Cluster::stopped(&self.installation);
         output_of(Command::new("cp").arg("-a").arg(self.data()).arg(copy.data()));
         copy
     }
@@ -329,17 +358,18 @@ fn new_folder() -> TempDir {
 }
 
 /// The data of a cluster as initdb makes it, made once and kept beside the tests' programs.
-fn initial_data() -> PathBuf {
+fn initial_data(installation: &Installation) -> PathBuf {
     static MAKING: Mutex<()> = Mutex::new(());
     let _one_at_a_time = MAKING.lock().unwrap_or_else(PoisonError::into_inner);
-    let version = output_of(command("postgres").arg("--version")).replace(|c: char| !c.is_ascii_alphanumeric(), "-");
+    let version = installation.version().replace(|c: char| !c.is_ascii_alphanumeric(), "-");
     let test = std::env::current_exe().unwrap_or_else(|error| panic!("the test's own path: {error}"));
     let place = test.ancestors().nth(2).unwrap_or(Path::new("/tmp")).join(format!("cluster-{version}"));
     if !place.exists() {
         let folder = new_folder();
         let made = folder.path().join("data");
         output_of(
-            command("initdb")
+            installation
+                .command("initdb")
                 .args(["--username=postgres", "--auth=trust", "--data-checksums", "--no-sync"])
                 .args(["--encoding=UTF8", "--locale=C.UTF-8", "--pgdata"])
                 .arg(&made),

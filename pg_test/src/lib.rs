@@ -14,7 +14,7 @@ mod upgrade;
 
 pub use cluster::{Cluster, Shutdown};
 pub use compare::assert_same_rows;
-pub use process::{give_to_server_user, program, send};
+pub use process::{give_to_server_user, send, Installation};
 pub use random::Random;
 pub use rustix::process::Signal;
 pub use session::{wait_until, Background, Session};

@@ -9,28 +9,54 @@ use std::time::{Duration, Instant};
 /// The operating system's user that servers run as when the tests run as root, which `postgres` refuses.
 pub const SERVER_USER: &str = "postgres";
 
-/// The path of a program of PostgreSQL: in the folder `CASS_PGBIN`, default `/usr/lib/postgresql/15/bin`.
-pub fn program(name: &str) -> PathBuf {
-    let folder = std::env::var_os("CASS_PGBIN").unwrap_or_else(|| "/usr/lib/postgresql/15/bin".into());
-    Path::new(&folder).join(name)
+/// An installation of PostgreSQL with cass.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Installation {
+    programs: PathBuf,
+}
+
+impl Default for Installation {
+    /// The one whose programs lie in the folder `CASS_PGBIN`, default `/usr/lib/postgresql/15/bin`.
+    fn default() -> Self {
+        let folder = std::env::var_os("CASS_PGBIN").unwrap_or_else(|| "/usr/lib/postgresql/15/bin".into());
+        Installation { programs: folder.into() }
+    }
+}
+
+impl Installation {
+    /// That of an older version of PostgreSQL, in the folder `CASS_OLD_PGBIN`, if there is one.
+    pub fn older() -> Option<Self> {
+        std::env::var_os("CASS_OLD_PGBIN").map(|folder| Installation { programs: folder.into() })
+    }
+
+    /// The folder of its programs.
+    pub fn programs(&self) -> &Path {
+        &self.programs
+    }
+
+    /// A command that runs a program of PostgreSQL as a user it accepts.
+    pub fn command(&self, name: &str) -> Command {
+        let program = self.programs.join(name);
+        let mut command = if runs_as_root() {
+            let mut command = Command::new("setpriv");
+            command.args(["--reuid", SERVER_USER, "--regid", SERVER_USER, "--init-groups", "--"]).arg(program);
+            command
+        } else {
+            Command::new(program)
+        };
+        // The folder the tests run in may be closed to that user.
+        command.current_dir("/").env("LC_ALL", "C.UTF-8");
+        command
+    }
+
+    /// What `postgres --version` prints.
+    pub fn version(&self) -> String {
+        output_of(self.command("postgres").arg("--version")).trim().to_owned()
+    }
 }
 
 fn runs_as_root() -> bool {
     rustix::process::geteuid().is_root()
-}
-
-/// A command that runs a program of PostgreSQL as a user it accepts.
-pub fn command(name: &str) -> Command {
-    let mut command = if runs_as_root() {
-        let mut command = Command::new("setpriv");
-        command.args(["--reuid", SERVER_USER, "--regid", SERVER_USER, "--init-groups", "--"]).arg(program(name));
-        command
-    } else {
-        Command::new(program(name))
-    };
-    // The folder the tests run in may be closed to that user.
-    command.current_dir("/").env("LC_ALL", "C.UTF-8");
-    command
 }
 
 /// Runs a command to its end and returns its standard output. Panics if it fails.

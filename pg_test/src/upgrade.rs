@@ -1,21 +1,19 @@
 //! pg_upgrade from one cluster to another.
 
 use crate::cluster::Cluster;
-use crate::process::{command, program};
 use std::path::Path;
 
 impl Cluster {
     /// Runs pg_upgrade from `old` to this empty cluster, both stopped. What it printed, as an error if it failed.
     pub fn try_upgrade_from(&self, old: &Cluster, options: &[&str]) -> Result<String, String> {
-        let programs = program("");
         let folders: [(&str, &Path); 5] = [
-            ("--old-bindir", &programs),
-            ("--new-bindir", &programs),
+            ("--old-bindir", old.installation().programs()),
+            ("--new-bindir", self.installation().programs()),
             ("--old-datadir", &old.data()),
             ("--new-datadir", &self.data()),
             ("--socketdir", self.socket()),
         ];
-        let mut upgrade = command("pg_upgrade");
+        let mut upgrade = self.installation().command("pg_upgrade");
         for (option, folder) in folders {
             upgrade.arg(option).arg(folder);
         }

@@ -11,7 +11,7 @@ fn create() -> (Cluster, Session) {
     let cluster = Cluster::with_settings(&[("cass.enforcement", "off"), ("max_parallel_workers_per_gather", "0")]);
     let mut session = cluster.connect();
     session.run("CREATE TABLE t (k int PRIMARY KEY, v int, w text) USING cass");
-    session.run("INSERT INTO t SELECT k, k, md5(k::text) FROM generate_series(1, 80000) k");
+    session.run("INSERT INTO t SELECT k, k, md5(k::text) FROM generate_series(1, 160000) k");
     (cluster, session)
 }
 
@@ -67,5 +67,5 @@ fn statement_timeout_ends_a_copy_and_keeps_nothing_of_it() {
     assert_eq!(error.code().map(|code| code.code()), Some("57014"), "{error}");
     assert!(start.elapsed() < Duration::from_millis(1300), "{:?}", start.elapsed());
     session.run("SET statement_timeout = 0");
-    assert_eq!(session.rows("SELECT count(*), max(k) FROM t"), ["80000|80000"]);
+    assert_eq!(session.rows("SELECT count(*), max(k) FROM t"), ["160000|160000"]);
 }

@@ -1,16 +1,15 @@
 //! ALTER EXTENSION cass UPDATE: what an older version has made goes on, and the extension ends as a new one.
 
-use cass_server_tests::{program, Cluster, Session};
+use cass_server_tests::{Cluster, Installation, Session};
 use std::fs;
 use std::path::PathBuf;
-use std::process::Command;
 
 /// Version 0.1.0's script, put where PostgreSQL looks for it while the test runs.
 struct OldScript(PathBuf);
 
 impl OldScript {
     fn install() -> OldScript {
-        let output = Command::new(program("pg_config")).arg("--sharedir").output().expect("pg_config");
+        let output = Installation::default().command("pg_config").arg("--sharedir").output().expect("pg_config");
         let folder = String::from_utf8(output.stdout).expect("a path");
         let path = PathBuf::from(folder.trim()).join("extension/cass--0.1.0.sql");
         fs::copy(concat!(env!("CARGO_MANIFEST_DIR"), "/data/cass--0.1.0.sql"), &path).expect("the script is copied");

@@ -9,6 +9,7 @@ use pgrx::prelude::*;
 
 use crate::catalog::{identifier, Compaction, InsertMode};
 use crate::error::Report;
+use crate::pg::versions::options::element;
 
 /// Parsed options, as PostgreSQL keeps them in a relation's `rd_options`; strings are offsets from its start.
 #[repr(C)]
@@ -65,12 +66,6 @@ pub(super) unsafe extern "C-unwind" fn parse(reloptions: Datum, validate: bool) 
     use pg_sys::relopt_type::{RELOPT_TYPE_INT, RELOPT_TYPE_STRING};
     let Some(kind) = KIND.get() else {
         return std::ptr::null_mut();
-    };
-    let element = |name: &'static CStr, opttype, offset: usize| pg_sys::relopt_parse_elt {
-        optname: name.as_ptr(),
-        opttype,
-        offset: offset as c_int,
-        ..Default::default()
     };
     let elements = [
         element(c"partition_key", RELOPT_TYPE_STRING, offset_of!(Parsed, partition_key)),

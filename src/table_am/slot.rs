@@ -1,6 +1,6 @@
 //! The slots that hold rows of cass tables: virtual ones that know who wrote their row.
 //!
-//! Foreign keys ask a row for its `xmin` when it is updated, to learn whether this transaction inserted it.
+//! Foreign keys ask a row that is updated whether this transaction inserted it; before 18 they ask for its `xmin`.
 
 use crate::error::Report;
 use crate::pg::scratch::in_scratch;
@@ -20,6 +20,10 @@ pub unsafe extern "C-unwind" fn slot_callbacks(_rel: pg_sys::Relation) -> *const
         // SAFETY: a constant of PostgreSQL.
         let mut operations = unsafe { pg_sys::TTSOpsVirtual };
         operations.getsysattr = Some(system_attribute);
+        #[cfg(feature = "pg18")]
+        {
+            operations.is_current_xact_tuple = Some(super::callbacks::is_of_this_transaction);
+        }
         operations
     }))
 }
@@ -45,6 +49,19 @@ unsafe extern "C-unwind" fn system_attribute(
             Some(of_virtual) => of_virtual(slot, attribute, is_null),
             None => Report::new("0A000", "cass tables have no such system column").raise(),
         }
+    }
+}
+
+/// Whether this transaction wrote the row that a slot holds.
+///
+/// # Safety
+/// The slot holds a row of a cass table that the statement has locked.
+#[cfg(feature = "pg18")]
+pub unsafe fn is_of_this_transaction(slot: *mut pg_sys::TupleTableSlot) -> bool {
+    // SAFETY: promised by the caller.
+    unsafe {
+        tid::to_row_id((*slot).tts_tid)
+            .is_some_and(|row_id| pg_sys::TransactionIdIsCurrentTransactionId(writer((*slot).tts_tableOid, row_id)))
     }
 }
 

@@ -2,13 +2,14 @@
 //! Outside this folder only what PostgreSQL calls with other arguments asks for the version: `table_am::callbacks` and the hooks.
 //!
 //! `files` is about relations' files, `descriptors` about descriptions of rows, `tables` about heaps and indexes, `scans` about scans
-//! of indexes, `vacuum` and `counters` about VACUUM and statistics, `plans` about planner and executor, `collations` and `rights`
-//! about what their names say.
+//! of indexes, `vacuum` and `counters` about VACUUM and statistics, `plans` about planner and executor, `options`, `collations` and
+//! `rights` about what their names say.
 
 pub mod collations;
 pub mod counters;
 pub mod descriptors;
 pub mod files;
+pub mod options;
 pub mod plans;
 pub mod rights;
 pub mod scans;
