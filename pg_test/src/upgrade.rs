@@ -1,6 +1,7 @@
 //! pg_upgrade from one cluster to another.
 
 use crate::cluster::Cluster;
+use std::fs;
 use std::path::Path;
 
 impl Cluster {
@@ -24,8 +25,16 @@ impl Cluster {
         if output.status.success() {
             Ok(printed)
         } else {
-            Err(printed)
+            Err(printed + &self.ends_of_upgrade_logs())
         }
+    }
+
+    /// What failed, if a program that pg_upgrade runs did, stands in a file of that program's output.
+    fn ends_of_upgrade_logs(&self) -> String {
+        let folders = fs::read_dir(self.data().join("pg_upgrade_output.d")).into_iter().flatten().flatten();
+        let files = folders.flat_map(|folder| fs::read_dir(folder.path().join("log"))).flatten().flatten();
+        let texts = files.map(|file| fs::read_to_string(file.path()).unwrap_or_default());
+        texts.filter_map(|text| Some(text[text.rfind("error:")?..].to_owned())).collect()
     }
 
     /// As [`Cluster::try_upgrade_from`]. Panics if it fails.
