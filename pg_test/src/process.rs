@@ -53,6 +53,14 @@ impl Installation {
     pub fn version(&self) -> String {
         output_of(self.command("postgres").arg("--version")).trim().to_owned()
     }
+
+    /// Whether a library of PostgreSQL's contrib folder is there. Panics if 15 lacks it: only some packages of others do.
+    pub fn has_library(&self, name: &str) -> bool {
+        let folder = output_of(self.command("pg_config").arg("--pkglibdir"));
+        let found = Path::new(folder.trim()).join(format!("{name}.so")).exists();
+        assert!(found || !self.version().contains(") 15."), "{name} is missing");
+        found
+    }
 }
 
 fn runs_as_root() -> bool {

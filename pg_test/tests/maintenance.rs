@@ -1,6 +1,6 @@
 //! What VACUUM gives back: blocks, chunks of large values, index entries, list rows of tables that are gone.
 
-use cass_server_tests::{Cluster, Session};
+use cass_server_tests::{Cluster, Installation, Session};
 
 fn cluster() -> Cluster {
     Cluster::with_settings(&[("cass.enforcement", "off")])
@@ -91,6 +91,9 @@ fn chunks_of_large_values_go_with_the_last_copy_of_their_row() {
 
 #[test]
 fn index_entries_go_with_their_rows() {
+    if !Installation::default().has_library("pageinspect") {
+        return;
+    }
     let cluster = cluster();
     let mut session = cluster.connect();
     session.run(
