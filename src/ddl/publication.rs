@@ -37,6 +37,26 @@ pub(super) fn alter(call: &Call) -> Remainder {
     }
 }
 
+/// ALTER TABLE ... SET SCHEMA, which can bring a cass table into a schema that is published.
+pub(super) fn move_to_schema(call: &Call) -> Remainder {
+    // SAFETY: the hook dispatches by the node's tag; what is no relation has none.
+    let moved = unsafe {
+        let statement: *mut pg_sys::AlterObjectSchemaStmt = (*call.statement).utilityStmt.cast();
+        nodes::find_relation((*statement).relation)
+    };
+    let Some(table) = moved.filter(|table| catalog::is_cass_oid(*table)) else {
+        return Remainder::Run;
+    };
+    let before = covering(table);
+    frame::begin(Statement::Other, Vec::new(), move |_| {
+        let publications = covering(table);
+        if publications.iter().any(|publication| !before.contains(publication)) {
+            warn_of(table, &publications);
+        }
+    });
+    Remainder::RunFrame
+}
+
 /// Lets the statement be run, and then warns of the cass tables that its publication covers.
 fn warn_when_run(publication: String) -> Remainder {
     frame::begin(Statement::Other, Vec::new(), move |_| warn_of_tables(&publication));
@@ -66,15 +86,23 @@ fn warn_of_tables(publication: &str) {
 
 /// Warns that changes of a table that has become cass are not sent by the publications that cover it.
 pub(super) fn warn_of_publications(table: Oid) {
-    let publications = names(
+    let publications = covering(table);
+    if !publications.is_empty() {
+        warn_of(table, &publications);
+    }
+}
+
+/// The publications that cover a table without naming it, as SQL writes their names.
+fn covering(table: Oid) -> Vec<String> {
+    names(
         "SELECT pg_catalog.quote_ident(p.pubname) FROM pg_catalog.pg_publication p, pg_catalog.pg_class c \
          WHERE c.oid = $1 AND c.relpersistence = 'p' AND (p.puballtables OR EXISTS (SELECT FROM \
          pg_catalog.pg_publication_namespace n WHERE n.pnpubid = p.oid AND n.pnnspid = c.relnamespace)) ORDER BY 1",
         &[table.into()],
-    );
-    if publications.is_empty() {
-        return;
-    }
+    )
+}
+
+fn warn_of(table: Oid, publications: &[String]) {
     let name = quote(&primary_key::relation_name(table));
     Report::new("01000", format!("changes of cass table {name} are not sent to subscribers"))
         .detail(format!(

@@ -119,6 +119,7 @@ unsafe extern "C-unwind" fn begin(call: &mut Call) -> Remainder {
         | NodeTag::T_AlterTableStmt
         | NodeTag::T_CreatePublicationStmt
         | NodeTag::T_AlterPublicationStmt
+        | NodeTag::T_AlterObjectSchemaStmt
         | NodeTag::T_ReindexStmt
         | NodeTag::T_DropStmt
         | NodeTag::T_DropOwnedStmt
@@ -182,6 +183,7 @@ fn dispatch(call: &mut Call, tag: NodeTag) -> Remainder {
         NodeTag::T_AlterTableStmt => alter_table::alter(call),
         NodeTag::T_CreatePublicationStmt => publication::create(call),
         NodeTag::T_AlterPublicationStmt => publication::alter(call),
+        NodeTag::T_AlterObjectSchemaStmt => publication::move_to_schema(call),
         NodeTag::T_ReindexStmt => reindex(call),
         _ => {
             frame::begin(Statement::Other, Vec::new(), drop);
