@@ -45,12 +45,16 @@ pub fn behind_its_back(session: &mut Session, heap: &str, statements: &str) {
 
 /// Runs statements whose rows get no entries in an index.
 pub fn without_index(session: &mut Session, index: &str, statements: &str) {
-    let ready =
-        |ready: bool| format!("UPDATE pg_index SET indisready = {ready} WHERE indexrelid = '{index}'::regclass");
+    marked(session, index, "indisready", statements);
+}
+
+/// Runs statements while a column of an index's row of pg_index is false.
+pub fn marked(session: &mut Session, index: &str, column: &str, statements: &str) {
+    let mark = |value: bool| format!("UPDATE pg_index SET {column} = {value} WHERE indexrelid = '{index}'::regclass");
     session.run("SET allow_system_table_mods = on");
-    session.run(&ready(false));
+    session.run(&mark(false));
     session.run(statements);
-    session.run(&ready(true));
+    session.run(&mark(true));
 }
 
 /// Path of a file of a relation, `suffix` being that of its fork.

@@ -6,3 +6,4 @@ mod files;
 mod indexes;
 mod list;
 mod sound;
+mod unique;

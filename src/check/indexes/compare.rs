@@ -82,24 +82,32 @@ unsafe fn is_same(index: pg_sys::Relation, wanted: &[u8], found: &[u8]) -> bool 
             }
             let (a, b) = (a.values[column], b.values[column]);
             // The key's bytes may give back a value that is equal and has another form than the one that was written.
-            is_same_image(attribute, a, b)
-                || (column < keys && attribute.attlen != -2 && {
-                    let compare = pg_sys::index_getprocinfo(index, column as i16 + 1, COMPARE);
-                    let collation = *(*index).rd_indcollation.add(column);
-                    pg_sys::FunctionCall2Coll(compare, collation, a, b).value() as i32 == 0
-                })
+            is_same_image(attribute, a, b) || (column < keys && attribute.attlen != -2 && is_equal(index, column, a, b))
         })
     }
 }
 
+/// Whether the order of an index takes two values of a key column, neither of them null, for equal.
+///
+/// # Safety
+/// `index` is an open B-tree with such a column, and the values are of entries of it.
+pub(super) unsafe fn is_equal(index: pg_sys::Relation, column: usize, a: pg_sys::Datum, b: pg_sys::Datum) -> bool {
+    // SAFETY: promised by the caller; an open index has collations and support functions.
+    unsafe {
+        let compare = pg_sys::index_getprocinfo(index, column as i16 + 1, COMPARE);
+        let collation = *(*index).rd_indcollation.add(column);
+        pg_sys::FunctionCall2Coll(compare, collation, a, b).value() as i32 == 0
+    }
+}
+
 /// Values of an index tuple.
-struct Values {
-    values: [pg_sys::Datum; pg_sys::INDEX_MAX_KEYS as usize],
-    nulls: [bool; pg_sys::INDEX_MAX_KEYS as usize],
+pub(super) struct Values {
+    pub(super) values: [pg_sys::Datum; pg_sys::INDEX_MAX_KEYS as usize],
+    pub(super) nulls: [bool; pg_sys::INDEX_MAX_KEYS as usize],
 }
 
 /// The values of an index tuple, whose bytes are copied to where they are aligned.
-fn deform(index: pg_sys::Relation, tuple: &[u8]) -> Values {
+pub(super) fn deform(index: pg_sys::Relation, tuple: &[u8]) -> Values {
     let mut values = Values {
         values: [pg_sys::Datum::from(0); pg_sys::INDEX_MAX_KEYS as usize],
         nulls: [true; pg_sys::INDEX_MAX_KEYS as usize],

@@ -1,8 +1,10 @@
-//! Secondary indexes: each row that is in one is found by its entry, and the entry has the row's values.
+//! Secondary indexes: each row that is in one is found by its entry, the entry has the row's values, and no two rows
+//! have equal values in a unique one.
 
 mod compare;
 mod entries;
 mod rows;
+mod unique;
 
 use pgrx::pg_sys;
 
@@ -12,6 +14,7 @@ use crate::catalog::is_cass_key_oid;
 use crate::pg::snapshot::committed_after;
 use crate::pg::subtransaction::caught;
 use crate::segment::relation;
+use unique::Keys;
 
 /// How the entries of an index can be looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,8 +80,12 @@ impl Check<'_> {
                 return self.look_up_rows(index);
             }
             let entries = self.entries(index, method);
-            let rows = self.indexed_rows(index, method);
+            let mut keys = if method == Method::Values { Keys::begin(self.state.rel, index) } else { None };
+            let rows = self.indexed_rows(index, method, &mut keys);
             self.compare(index, method, rows, entries);
+            if let Some(keys) = keys {
+                self.equal_keys(keys);
+            }
         }
     }
 

@@ -4,6 +4,7 @@ use cass_storage::sort::{ExternalSorter, SortedRows};
 use pgrx::pg_sys;
 
 use super::entries::tuple_bytes;
+use super::unique::Keys;
 use super::Method;
 use crate::check::{sort_directory, sort_memory, Check};
 use crate::pg::index_values::Evaluation;
@@ -13,26 +14,35 @@ use crate::pg::versions::scans;
 use crate::read::{MergedScan, ScanSpec};
 
 /// The values that an index has of a row.
-struct Indexed<'a> {
-    row_id: u64,
-    values: &'a mut [pg_sys::Datum; pg_sys::INDEX_MAX_KEYS as usize],
-    nulls: &'a mut [bool; pg_sys::INDEX_MAX_KEYS as usize],
+pub(super) struct Indexed<'a> {
+    pub(super) row_id: u64,
+    pub(super) values: &'a mut [pg_sys::Datum; pg_sys::INDEX_MAX_KEYS as usize],
+    pub(super) nulls: &'a mut [bool; pg_sys::INDEX_MAX_KEYS as usize],
 }
 
 /// Strategy number of `=` for hash indexes (`HTEqualStrategyNumber`).
 const HASH_EQUAL: i16 = 1;
 
 impl Check<'_> {
-    /// Row ids of the rows that are to be in an index, ascending, each with the entry it should have where that says something.
+    /// Row ids of the rows that are to be in an index, ascending, each with the entry it should have where that says something. Their keys
+    /// are added to `keys` as well, if there are to be no equal ones.
     ///
     /// # Safety
-    /// `index` is an open index of the table, of this method.
-    pub(super) unsafe fn indexed_rows(&mut self, index: pg_sys::Relation, method: Method) -> SortedRows {
+    /// `index` is an open index of the table, of this method; `keys` are of it.
+    pub(super) unsafe fn indexed_rows(
+        &mut self,
+        index: pg_sys::Relation,
+        method: Method,
+        keys: &mut Option<Keys>,
+    ) -> SortedRows {
         let state = self.state;
         let mut sorter = ExternalSorter::with_directory(sort_memory(), sort_directory(state));
         // SAFETY: promised by the caller; the entry is formed by the index's descriptor and copied out of the scratch memory.
         unsafe {
             self.each_indexed(index, |row| {
+                if let Some(keys) = keys {
+                    keys.push(row);
+                }
                 let pushed = in_scratch(|| {
                     let tuple = match method {
                         Method::Values => {
