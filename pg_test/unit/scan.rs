@@ -237,17 +237,38 @@ mod tests {
     }
 
     #[pg_test]
-    fn a_row_comparison_narrows_by_its_first_column() {
+    fn a_row_comparison_is_read_as_the_ranges_that_hold_it() {
         messages();
-        let query = "SELECT body FROM messages WHERE channel = 1 AND (sent, id) > (4, 2)";
-        assert_eq!(rows(query), "1-5-1 1-5-2 1-5-3 1-4-3");
-        let plan = plan(query);
-        assert!(plan.contains("Clustering: (ROW(sent, id) > ROW(4, 2))") && plan.contains("Filter"), "{plan}");
-        assert_eq!(
-            rows("SELECT body FROM messages WHERE channel = 1 AND (2, 2) > (sent, id)"),
-            "1-2-1 1-1-1 1-1-2 1-1-3"
-        );
-        assert_eq!(rows("SELECT body FROM messages WHERE channel = 1 AND sent = 3 AND (id, sent) >= (2, 9)"), "1-3-3");
+        for (condition, bodies) in [
+            ("(sent, id) > (4, 2)", "1-5-1 1-5-2 1-5-3 1-4-3"),
+            ("(2, 2) > (sent, id)", "1-2-1 1-1-1 1-1-2 1-1-3"),
+            ("(sent, id) >= (4, 2) AND (sent, id) < (5, 2)", "1-5-1 1-4-2 1-4-3"),
+            ("(sent, id) >= (4, 2) AND sent < 5", "1-4-2 1-4-3"),
+            ("(sent, id) > (3, 3) AND (sent, id) < (4, 1)", ""),
+            ("(sent, id) > (3::bigint, 3000000000)", "1-5-1 1-5-2 1-5-3 1-4-1 1-4-2 1-4-3"),
+            ("(sent, id) > (4, NULL)", "1-5-1 1-5-2 1-5-3"),
+            ("(sent, id) > (NULL, 4)", ""),
+        ] {
+            let query = format!("SELECT body FROM messages WHERE channel = 1 AND {condition}");
+            assert_eq!(rows(&query), bodies, "{query}");
+            let plan = plan(&query);
+            assert!(plan.contains("Clustering: (") && !plan.contains("Filter"), "{plan}");
+        }
+    }
+
+    #[pg_test]
+    fn a_row_comparison_of_other_columns_narrows_by_those_that_follow_each_other_in_the_key() {
+        messages();
+        for (condition, bodies) in [
+            ("(sent, body) >= (5, '1-5-3')", "1-5-3"),
+            ("(sent, body) < (2, '1-2-2')", "1-2-1 1-1-1 1-1-2 1-1-3"),
+            ("sent = 3 AND (id, sent) >= (2, 9)", "1-3-3"),
+        ] {
+            let query = format!("SELECT body FROM messages WHERE channel = 1 AND {condition}");
+            assert_eq!(rows(&query), bodies, "{query}");
+            let plan = plan(&query);
+            assert!(plan.contains("Clustering: (") && plan.contains("Filter"), "{plan}");
+        }
     }
 
     #[pg_test]

@@ -86,6 +86,47 @@ mod tests {
         assert!(bound > 100, "only {bound} queries were bound");
     }
 
+    /// A comparison of rows of key columns, mostly in the key's order, either side first.
+    fn row_comparison(random: &mut Random) -> String {
+        let columns: &[&str] = match random.below(7) {
+            0 | 1 => &["c", "d"],
+            2 | 3 => &["c", "d", "e"],
+            4 => &["d", "e"],
+            5 => &["c", "e"],
+            _ => &["c", "d", "v"],
+        };
+        let values: Vec<&str> = columns.iter().map(|column| value(random, column)).collect();
+        let (row, values) = (columns.join(", "), values.join(", "));
+        let operator = random.choose(&["<", ">", "<=", ">="]);
+        if random.below(4) == 0 {
+            format!("({values}) {operator} ({row})")
+        } else {
+            format!("({row}) {operator} ({values})")
+        }
+    }
+
+    #[pg_test]
+    fn random_row_comparisons_give_what_a_heap_table_gives() {
+        make_twins();
+        let mut random = Random(24);
+        let mut unfiltered = 0;
+        for _ in 0..400 {
+            let mut filter = format!("a = {} AND b IN ('x', '')", random.choose(&["0", "1", "2"]));
+            if random.below(4) == 0 {
+                filter.push_str(&format!(" AND {}", condition(&mut random, "c")));
+            }
+            for _ in 0..=random.below(2) {
+                filter.push_str(&format!(" AND {}", row_comparison(&mut random)));
+            }
+            let query = |table: &str| {
+                format!("SELECT array_agg(v ORDER BY v)::text FROM (SELECT v FROM {table} WHERE {filter}) s")
+            };
+            assert_eq!(rows(&query("wide")), rows(&query("twin")), "{filter}");
+            unfiltered += usize::from(!plan(&query("wide")).contains("Filter"));
+        }
+        assert!(unfiltered > 100, "only {unfiltered} queries came without a filter");
+    }
+
     #[pg_test]
     fn random_orders_give_what_a_heap_table_gives() {
         make_twins();

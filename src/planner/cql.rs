@@ -43,9 +43,9 @@ unsafe fn conditions(read: &Read<'_>) -> Option<Vec<Bound>> {
         let mut bounds = Vec::new();
         for clause in clauses((*read.relation.rel).baserestrictinfo) {
             match subject.bound(clause) {
-                Some(bound) => bounds.push(bound),
-                None if read.is_planners_own(clause) || read.is_indexed() => {}
-                None => {
+                Some(bound) if bound.is_whole => bounds.push(bound),
+                _ if read.is_planners_own(clause) || read.is_indexed() => {}
+                _ => {
                     let (attnum, location) = first_column(read, clause).unwrap_or((0, -1));
                     refuse_condition(read, attnum, location);
                     return None;

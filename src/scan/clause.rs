@@ -81,30 +81,39 @@ impl Value {
 /// A clause that restricts a key column or the token.
 #[derive(Clone, Copy, Debug)]
 pub struct Bound {
+    /// In a row comparison, its first column.
     pub target: Target,
+    /// How many key columns are compared, from the target on: more than one in a row comparison.
+    pub columns: usize,
     pub test: Test,
     pub value: Value,
     /// The whole clause.
     pub clause: *mut Node,
-    /// Whether the clause says no more than this bound: false for the first column of a row comparison.
+    /// Whether the clause says no more than this bound: false for a row comparison of which only the leading columns are taken.
     pub is_whole: bool,
 }
 
-/// The value's expression in a clause.
+/// The expressions of the values that a clause compares its leading columns with, one for each.
 ///
 /// # Safety
 /// `clause` is a live expression.
-pub unsafe fn value_expression(clause: *mut Node, value: Value) -> Option<*mut Node> {
+pub unsafe fn value_expressions(clause: *mut Node, value: Value, columns: usize) -> Vec<*mut Node> {
+    // SAFETY: the node type carries the fields read from it.
+    if let Some(row) = unsafe { downcast::<pg_sys::RowCompareExpr>(clause, NodeTag::T_RowCompareExpr) } {
+        let values = if value == Value::Left { row.largs } else { row.rargs };
+        // SAFETY: a list of expressions.
+        return unsafe { pointers(values) }.take(columns).collect();
+    }
+    // SAFETY: passed on.
+    unsafe { value_expression(clause, value) }.into_iter().collect()
+}
+
+/// The value's expression in a clause that is no row comparison.
+unsafe fn value_expression(clause: *mut Node, value: Value) -> Option<*mut Node> {
     // SAFETY: the node types carry the fields read from them.
     unsafe {
         let arguments = if let Some(op) = downcast::<pg_sys::OpExpr>(clause, NodeTag::T_OpExpr) {
             op.args
-        } else if let Some(row) = downcast::<pg_sys::RowCompareExpr>(clause, NodeTag::T_RowCompareExpr) {
-            return match value {
-                Value::Left => pointers(row.largs).next(),
-                Value::Right => pointers(row.rargs).next(),
-                Value::True | Value::False => None,
-            };
         } else {
             downcast::<pg_sys::ScalarArrayOpExpr>(clause, NodeTag::T_ScalarArrayOpExpr)?.args
         };
@@ -199,7 +208,7 @@ impl Subject<'_> {
                 Target::Token => token_test(operator)?,
                 Target::Column(index) => self.column_test(index, operator, op.inputcollid)?,
             };
-            Some(Bound { target, test, value, clause, is_whole: true })
+            Some(Bound { target, columns: 1, test, value, clause, is_whole: true })
         }
     }
 
@@ -212,6 +221,7 @@ impl Subject<'_> {
             let test = self.column_test(index, op.opno, op.inputcollid)?;
             (op.useOr && test == Test::Equal && self.is_value(right)).then_some(Bound {
                 target: Target::Column(index),
+                columns: 1,
                 test: Test::Any,
                 value: Value::Right,
                 clause,
@@ -220,26 +230,38 @@ impl Subject<'_> {
         }
     }
 
-    /// `(a, b) > (1, 2)` says that `a >= 1`.
+    /// As many leading columns of a row comparison as follow each other in the key: of `(b, x) > (1, 2)` that is `b >= 1`.
     unsafe fn row_bound(&self, clause: *mut Node) -> Option<Bound> {
         // SAFETY: as for `operator_bound`; a row comparison has an operator and two operands for every column.
         unsafe {
             let row = downcast::<pg_sys::RowCompareExpr>(clause, NodeTag::T_RowCompareExpr)?;
-            let (left, right) = (pointers::<Node>(row.largs).next()?, pointers::<Node>(row.rargs).next()?);
-            let operator = oids(row.opnos).next()?;
-            let (index, operator, value) = match self.key_column(left) {
-                Some(index) => (index, operator, Value::Right),
-                None => (self.key_column(right)?, pg_sys::get_commutator(operator), Value::Left),
+            let operands: Vec<_> = pointers::<Node>(row.largs).zip(pointers::<Node>(row.rargs)).collect();
+            let &(left, right) = operands.first()?;
+            let (first, value) = match self.key_column(left) {
+                Some(index) => (index, Value::Right),
+                None => (self.key_column(right)?, Value::Left),
             };
-            if !self.is_value(if value == Value::Right { right } else { left }) {
-                return None;
-            }
-            let test = match self.column_test(index, operator, oids(row.inputcollids).next()?)? {
+            let operators = oids(row.opnos).zip(oids(row.inputcollids));
+            let compared = operands.iter().copied().zip(operators).enumerate();
+            let tests: Vec<Test> = compared
+                .map_while(|(offset, ((left, right), (operator, collation)))| {
+                    let (column, operand, operator) = match value {
+                        Value::Right => (left, right, operator),
+                        _ => (right, left, pg_sys::get_commutator(operator)),
+                    };
+                    let index = first + offset;
+                    let is_next = self.key_column(column) == Some(index) && self.is_value(operand);
+                    is_next.then(|| self.column_test(index, operator, collation)).flatten()
+                })
+                .collect();
+            let is_whole = tests.len() == operands.len();
+            let test = match tests.first()? {
+                Test::Equal | Test::Any => return None,
+                test if is_whole => *test,
                 Test::Less | Test::LessOrEqual => Test::LessOrEqual,
                 Test::Greater | Test::GreaterOrEqual => Test::GreaterOrEqual,
-                Test::Equal | Test::Any => return None,
             };
-            Some(Bound { target: Target::Column(index), test, value, clause, is_whole: false })
+            Some(Bound { target: Target::Column(first), columns: tests.len(), test, value, clause, is_whole })
         }
     }
 
@@ -254,7 +276,7 @@ impl Subject<'_> {
                 _ => (clause, Value::True),
             };
             let index = self.key_column(operand)?;
-            Some(Bound { target: Target::Column(index), test: Test::Equal, value, clause, is_whole: true })
+            Some(Bound { target: Target::Column(index), columns: 1, test: Test::Equal, value, clause, is_whole: true })
         }
     }
 

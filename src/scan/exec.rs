@@ -5,11 +5,11 @@ use std::ptr;
 use std::rc::Rc;
 
 use cass_storage::merge::Direction;
-use pgrx::pg_sys::{self, Node, NodeTag};
+use pgrx::pg_sys::{self, Datum, Node, NodeTag};
 use pgrx::prelude::*;
 use pgrx::PgMemoryContexts;
 
-use super::clause::{value_expression, Target, Value};
+use super::clause::{value_expressions, Target, Test, Value};
 use super::explain::explain;
 use super::parallel::{self, Share};
 use super::plan::Methods;
@@ -50,8 +50,8 @@ pub(super) struct CassScanState {
 pub(super) struct Run {
     pub(super) info: PlanInfo,
     pub(super) key: Rc<TableKey>,
-    /// Compiled values of the bounds, null where the value is the test itself.
-    values: Vec<(*mut pg_sys::ExprState, pg_sys::Oid)>,
+    /// Compiled values of the bounds with their types; none where the value is the test itself.
+    values: Vec<Vec<(*mut pg_sys::ExprState, pg_sys::Oid)>>,
     /// The bounds' clauses, as a test of one row.
     recheck: *mut pg_sys::ExprState,
     columns: ColumnSet,
@@ -110,14 +110,16 @@ unsafe extern "C-unwind" fn begin(node: *mut pg_sys::CustomScanState, estate: *m
                 .raise()
         };
         let clauses: Vec<*mut Node> = pointers((*plan).custom_exprs).collect();
-        let compile = |clause: *mut Node, value: Value| match value_expression(clause, value) {
-            Some(expression) => {
-                let type_oid = base_type(pg_sys::exprType(expression));
-                (pg_sys::ExecInitExpr(expression.cast(), node.cast()), type_oid)
-            }
-            None => (ptr::null_mut(), pg_sys::BOOLOID),
+        let compile = |expression: *mut Node| {
+            let type_oid = base_type(pg_sys::exprType(expression));
+            (pg_sys::ExecInitExpr(expression.cast(), node.cast()), type_oid)
         };
-        let values = clauses.iter().zip(&info.bounds).map(|(clause, bound)| compile(*clause, bound.value)).collect();
+        let values = clauses
+            .iter()
+            .zip(&info.bounds)
+            .map(|(clause, bound)| value_expressions(*clause, bound.value, bound.columns))
+            .map(|expressions| expressions.into_iter().map(compile).collect())
+            .collect();
         let run = Run {
             recheck: pg_sys::ExecInitQual((*plan).custom_exprs, node.cast()),
             values,
@@ -265,10 +267,11 @@ unsafe fn position(node: *mut pg_sys::CustomScanState, run: &mut Run) -> bool {
             .bounds
             .iter()
             .zip(&run.values)
-            .map(|(bound, (state, type_oid))| BoundValues {
+            .map(|(bound, expressions)| BoundValues {
                 target: bound.target,
+                columns: bound.columns,
                 test: bound.test,
-                values: bound_values(&run.key, bound, *state, *type_oid, context),
+                values: bound_values(&run.key, bound, expressions, context),
             })
             .collect();
         let ranges = match part {
@@ -293,35 +296,36 @@ unsafe fn position(node: *mut pg_sys::CustomScanState, run: &mut Run) -> bool {
     true
 }
 
-/// A bound's values in the column's type, NULLs left out.
+/// A bound's values in the columns' types; see [`BoundValues`].
 unsafe fn bound_values(
     key: &TableKey,
     bound: &super::plan::PlannedBound,
-    state: *mut pg_sys::ExprState,
-    type_oid: pg_sys::Oid,
+    expressions: &[(*mut pg_sys::ExprState, pg_sys::Oid)],
     context: *mut pg_sys::ExprContext,
 ) -> Vec<Fitted> {
+    let fitted = |offset: usize, value: Datum, from: pg_sys::Oid| match bound.target {
+        Target::Token => Fitted::Value(to_i64(value, from).into()),
+        Target::Column(index) => {
+            let to = key.columns.get(index + offset).map_or(from, |column| base_type(column.type_oid));
+            fit(value, from, to)
+        }
+    };
     match bound.value {
         Value::True => return vec![Fitted::Value(true.into())],
         Value::False => return vec![Fitted::Value(false.into())],
         Value::Left | Value::Right => {}
     }
-    // SAFETY: the expression was compiled for this node; an array's datum is of an array type.
-    let (values, type_oid) = unsafe {
-        match (evaluate(state, context), bound.test) {
-            (None, _) => return Vec::new(),
-            (Some(array), super::clause::Test::Any) => array_elements(array),
-            (Some(value), _) => (vec![value], type_oid),
-        }
-    };
-    let from = base_type(type_oid);
-    match bound.target {
-        Target::Token => values.into_iter().map(|value| Fitted::Value(to_i64(value, from).into())).collect(),
-        Target::Column(index) => {
-            let to = key.columns.get(index).map_or(from, |column| base_type(column.type_oid));
-            values.into_iter().map(|value| fit(value, from, to)).collect()
-        }
+    // SAFETY: the expressions were compiled for this node; an array's datum is of an array type.
+    let value = |state: *mut pg_sys::ExprState| unsafe { evaluate(state, context) };
+    if bound.test == Test::Any {
+        let array = expressions.first().and_then(|(state, _)| value(*state));
+        // SAFETY: as above.
+        let (elements, from) = array.map_or((Vec::new(), pg_sys::InvalidOid), |array| unsafe { array_elements(array) });
+        let from = base_type(from);
+        return elements.into_iter().map(|element| fitted(0, element, from)).collect();
     }
+    let values = expressions.iter().enumerate();
+    values.map_while(|(offset, (state, from))| Some(fitted(offset, value(*state)?, *from))).collect()
 }
 
 #[pg_guard]

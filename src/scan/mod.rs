@@ -1,7 +1,7 @@
 //! The custom scan `CassScan`: reads a cass table by partition, by a range of tokens, or as a whole.
 //!
 //! `clause` tells what one condition says about the key, `bounds` which conditions narrow a scan, `path` offers scans to
-//! the planner with their `cost` and `order`, `plan` carries the chosen one to the executor, where `values` and `ranges` turn bounds into key ranges
+//! the planner with their `cost` and `order`, `plan` carries the chosen one to the executor, where `values`, `slice` and `ranges` turn bounds into key ranges
 //! and `exec` reads them, in `parallel` by several processes. `bitmap` looks after PostgreSQL's own scans of secondary indexes.
 
 pub mod bitmap;
@@ -15,6 +15,7 @@ mod parallel;
 pub mod path;
 mod plan;
 mod ranges;
+mod slice;
 mod values;
 
 /// Registers the plan node, so that parallel workers can read it, and installs the hook of bitmap scans. Called once a process

@@ -62,12 +62,14 @@ pub struct PlanInfo {
 #[derive(Clone, Copy, Debug)]
 pub struct PlannedBound {
     pub target: Target,
+    /// See [`Bound`].
+    pub columns: usize,
     pub test: Test,
     pub value: Value,
 }
 
 const TOKEN: i32 = -1;
-const INTEGERS_PER_BOUND: usize = 3;
+const INTEGERS_PER_BOUND: usize = 4;
 
 impl PlanInfo {
     fn to_list(&self) -> *mut pg_sys::List {
@@ -81,7 +83,7 @@ impl PlanInfo {
                 Target::Column(index) => index as i32,
                 Target::Token => TOKEN,
             };
-            [target, bound.test as i32, bound.value as i32]
+            [target, bound.columns as i32, bound.test as i32, bound.value as i32]
         });
         list_of_integers(head.into_iter().chain(bounds))
     }
@@ -95,9 +97,10 @@ impl PlanInfo {
         let numbers: Vec<i32> = unsafe { integers((*scan).custom_private) }.collect();
         let (head, rest) = numbers.split_at_checked(3).unwrap_or_else(|| not_ours());
         let bounds = rest.chunks_exact(INTEGERS_PER_BOUND).map(|bound| {
-            let &[target, test, value] = bound else { not_ours() };
+            let &[target, columns, test, value] = bound else { not_ours() };
             PlannedBound {
                 target: if target == TOKEN { Target::Token } else { Target::Column(target as usize) },
+                columns: columns as usize,
                 test: Test::from_number(test).unwrap_or_else(|| not_ours()),
                 value: Value::from_number(value).unwrap_or_else(|| not_ours()),
             }
@@ -144,7 +147,12 @@ unsafe extern "C-unwind" fn plan_custom_path(
             layout: key.layout,
             bounds: chosen
                 .iter()
-                .map(|bound| PlannedBound { target: bound.target, test: bound.test, value: bound.value })
+                .map(|bound| PlannedBound {
+                    target: bound.target,
+                    columns: bound.columns,
+                    test: bound.test,
+                    value: bound.value,
+                })
                 .collect(),
         };
         let scan = pg_sys::CustomScan {
@@ -175,7 +183,9 @@ fn is_exact(key: &TableKey, bound: &Bound) -> bool {
     }
     match bound.target {
         Target::Token => true,
-        Target::Column(index) => key.columns.get(index).is_some_and(|column| column.key_type.is_exact()),
+        Target::Column(index) => {
+            key.columns.iter().skip(index).take(bound.columns).all(|column| column.key_type.is_exact())
+        }
     }
 }
 

@@ -2,11 +2,12 @@
 
 use std::ops::Bound::{Excluded, Included, Unbounded};
 
-use cass_storage::key::{prefix_successor, put_token, Order};
+use cass_storage::key::put_token;
 use cass_storage::merge::Direction;
 use pgrx::pg_sys::{self, Datum};
 
 use super::clause::{Target, Test};
+use super::slice::Slice;
 use super::values::Fitted;
 use crate::catalog::identifier::owned;
 use crate::catalog::TableKey;
@@ -16,10 +17,12 @@ use crate::read::KeyRange;
 /// Most combinations of key values that one scan looks up: each takes a range in memory.
 const MAX_COMBINATIONS: u128 = 100_000;
 
-/// A bound with its values, NULLs left out: one value, none, or an array's.
+/// A bound with its values: one, an array's without NULLs, or a row's up to the first NULL.
 #[derive(Clone, Debug)]
 pub struct BoundValues {
     pub target: Target,
+    /// See [`super::clause::Bound`].
+    pub columns: usize,
     pub test: Test,
     pub values: Vec<Fitted>,
 }
@@ -144,15 +147,13 @@ fn partition_ranges(key: &TableKey, bounds: &[BoundValues]) -> Vec<KeyRange> {
         next += 1;
     }
 
-    let Some(slice) = Slice::of(key, next, bounds) else {
-        return Vec::new();
-    };
+    let slice = Slice::of(key, next, bounds);
     let mut ranges = Vec::with_capacity(partitions.len() * clustering.len());
     for partition in partitions {
         for prefix in &clustering {
             let mut start = partition.clone();
             start.extend_from_slice(prefix);
-            ranges.extend(slice.range(start, &partition));
+            ranges.extend(slice.ranges(&start, &partition));
         }
     }
     ranges
@@ -180,66 +181,4 @@ fn extend_each<S: Clone, E>(starts: &[S], ends: &[E], append: impl Fn(&mut S, &E
         }
     }
     all
-}
-
-/// The part of every prefix's keys that inequalities of the next clustering column leave, as bytes after the prefix.
-#[derive(Debug, Default)]
-struct Slice {
-    /// Keys are not below this.
-    lower: Option<Vec<u8>>,
-    /// Keys are below this.
-    upper: Option<Vec<u8>>,
-}
-
-impl Slice {
-    /// `None` if no key can satisfy the inequalities of the column of this index.
-    fn of(key: &TableKey, index: usize, bounds: &[BoundValues]) -> Option<Self> {
-        let mut slice = Self::default();
-        let Some(column) = key.columns.get(index) else {
-            return Some(slice);
-        };
-        for bound in bounds.iter().filter(|bound| bound.target == Target::Column(index)) {
-            let is_lower = matches!(bound.test, Test::Greater | Test::GreaterOrEqual);
-            let value = match bound.values.first()? {
-                Fitted::Value(value) => *value,
-                Fitted::BelowAll if is_lower => continue,
-                Fitted::AboveAll if !is_lower => continue,
-                Fitted::BelowAll | Fitted::AboveAll => return None,
-            };
-            let mut bytes = Vec::new();
-            key.encode_component(index, value, &mut bytes);
-            // Keys with this value start with `bytes`; those behind it in key order are not below the successor.
-            let descending = column.order == Order::Descending;
-            let from_here = is_lower != descending;
-            let with_value = matches!(bound.test, Test::GreaterOrEqual | Test::LessOrEqual);
-            let edge = if from_here == with_value { Some(bytes) } else { prefix_successor(&bytes) };
-            if from_here {
-                // Nothing lies behind the greatest value.
-                let edge = edge?;
-                if slice.lower.as_ref().is_none_or(|lower| *lower < edge) {
-                    slice.lower = Some(edge);
-                }
-            } else if let Some(edge) = edge {
-                if slice.upper.as_ref().is_none_or(|upper| *upper > edge) {
-                    slice.upper = Some(edge);
-                }
-            }
-        }
-        Some(slice)
-    }
-
-    /// The range of keys that start with `prefix`; `None` if the inequalities leave none.
-    fn range(&self, prefix: Vec<u8>, partition: &[u8]) -> Option<KeyRange> {
-        let with = |edge: &Vec<u8>| [prefix.as_slice(), edge.as_slice()].concat();
-        let lower = self.lower.as_ref().map_or_else(|| prefix.clone(), with);
-        let upper = self.upper.as_ref().map(with).or_else(|| prefix_successor(&prefix));
-        if upper.as_ref().is_some_and(|upper| *upper <= lower) {
-            return None;
-        }
-        Some(KeyRange {
-            lower: Included(lower),
-            upper: upper.map_or(Unbounded, Excluded),
-            partition: Some(partition.to_vec()),
-        })
-    }
 }
