@@ -10,6 +10,7 @@ mod process;
 mod random;
 mod session;
 mod sound;
+mod stopped;
 mod upgrade;
 
 pub use cluster::{Cluster, Shutdown};
@@ -18,3 +19,4 @@ pub use process::{give_to_server_user, send, Installation};
 pub use random::Random;
 pub use rustix::process::Signal;
 pub use session::{wait_until, Background, Session};
+pub use stopped::Stopped;

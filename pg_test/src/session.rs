@@ -108,12 +108,31 @@ pub struct Background {
 impl Background {
     /// Waits until the statement waits for a lock. Panics if it ends instead.
     pub fn wait_until_blocked(&self, observer: &mut Session) {
-        let waits =
-            format!("SELECT count(*) FROM pg_stat_activity WHERE pid = {} AND wait_event_type = 'Lock'", self.process);
         wait_until("the statement waits for a lock", || {
             assert!(!self.thread.is_finished(), "the statement has ended without waiting for a lock");
-            observer.value(&waits) == "1"
+            self.waits_for(observer).is_some()
         });
+    }
+
+    /// Waits until the statement waits for a lock of a kind, as `pg_stat_activity.wait_event` names it. Panics if it ends instead.
+    pub fn wait_until_blocked_by(&self, kind: &str, observer: &mut Session) {
+        wait_until(&format!("the statement waits for a lock of kind {kind}"), || {
+            assert!(!self.thread.is_finished(), "the statement has ended without waiting for a lock of kind {kind}");
+            self.waits_for(observer).as_deref() == Some(kind)
+        });
+    }
+
+    /// Waits until the statement waits for a lock or has ended.
+    pub fn wait_until_blocked_or_finished(&self, observer: &mut Session) {
+        wait_until("the statement waits for a lock or ends", || {
+            self.thread.is_finished() || self.waits_for(observer).is_some()
+        });
+    }
+
+    /// The kind of lock that the statement waits for.
+    fn waits_for(&self, observer: &mut Session) -> Option<String> {
+        let lock = "SELECT wait_event FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND pid =";
+        observer.rows(&format!("{lock} {}", self.process)).pop()
     }
 
     /// Whether the statements have ended.

@@ -7,6 +7,7 @@
 use super::write::insert_unique;
 use super::Delta;
 use crate::pg::freeze::freeze;
+use crate::pg::injection::point;
 use cass_storage::row::{RowBuilder, RowHeader, RowKind};
 use pgrx::pg_sys;
 
@@ -17,6 +18,7 @@ pub fn win(delta: &Delta, key: &[u8], command: pg_sys::CommandId) {
             RowHeader { kind: RowKind::Anchor, row_id: 0, write_time: 0, marker: false, expiry: None, natts: 0 };
         let tuple = delta.form_tuple(key, 0, RowKind::Anchor, &RowBuilder::new(header).encode());
         if insert_unique(delta, tuple, key, command) {
+            point("anchor-won");
             // SAFETY: heap_insert has set the tuple's TID; the delta is open.
             unsafe { freeze(delta.heap, (*tuple).t_self) };
         }

@@ -84,6 +84,7 @@ pub fn hold(
     loop {
         pgrx::check_for_interrupts!();
         let found = pg::scratch::in_scratch(|| probe(delta, key));
+        point("delta-probed");
         let version = match found {
             Probe::Nothing => {
                 let row = segments.newest(key);

@@ -5,6 +5,7 @@ use pgrx::pg_sys;
 use super::{flush, note_delta_if_empty};
 use crate::delta::relation::column;
 use crate::delta::Delta;
+use crate::pg::injection::point;
 use crate::read::segments::with_latest_snapshot;
 use crate::read::TableState;
 use crate::segment::list::{self, List};
@@ -19,6 +20,7 @@ const INT8GT: u32 = 470;
 pub fn list(state: &TableState, vacuum: impl FnOnce(pg_sys::Relation)) {
     let list = List::open(pg_sys::RowExclusiveLock);
     vacuum(list.heap);
+    point("list-vacuumed");
     let own = relation::table_oid(state.rel);
     let mut stale = Vec::new();
     with_latest_snapshot(|snapshot| {

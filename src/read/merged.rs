@@ -3,6 +3,7 @@
 use super::looked_at::LookedAt;
 use super::{point, row, TableState};
 use crate::delta::{Delta, DeltaCursor};
+use crate::pg::injection;
 use crate::segment::list::{self, SegmentEntry};
 use crate::segment::RunSource;
 use cass_storage::error::Result;
@@ -151,6 +152,7 @@ impl MergedScan {
     /// Starts a scan of a table whose state is known.
     pub fn begin_as(state: TableState, snapshot: pg_sys::Snapshot, spec: ScanSpec) -> MergedScan {
         let entries = list::visible(state.rel, snapshot);
+        injection::point("segments-listed");
         let delta = state.open_delta_for(snapshot);
         MergedScan {
             snapshot,

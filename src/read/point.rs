@@ -5,6 +5,7 @@ use super::{row, ColumnSet, TableState};
 use crate::delta::probe::{probe, trace, Probe, Trace};
 use crate::delta::write::Segments;
 use crate::delta::DeltaCursor;
+use crate::pg::injection;
 use crate::pg::scratch::in_scratch;
 use crate::pg::tid;
 use crate::segment::list;
@@ -38,6 +39,7 @@ pub fn with_row<R>(
             return result;
         }
     }
+    injection::point("delta-searched");
     let entries = list::visible(state.rel, snapshot);
     with_newest(state, &entries, key, call).flatten()
 }
@@ -162,6 +164,7 @@ fn whereabouts(state: &TableState, row_id: u64, key: &[u8]) -> Whereabouts {
         delta.close();
         traced
     });
+    injection::point("delta-traced");
     match traced.unwrap_or(Trace::Elsewhere { replaced_by: None }) {
         Trace::There { replaced_by } => Whereabouts::Newest { replaced_by },
         Trace::InProgress(writer) => {

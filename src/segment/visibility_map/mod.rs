@@ -24,6 +24,7 @@ use pgrx::pg_sys;
 
 use super::entry::SegmentEntry;
 use super::{cache, metapage, relation};
+use crate::pg::injection::point;
 use crate::pg::random::random_u64;
 use crate::pg::snapshot::{begins_after, is_serializable};
 use crate::pg::versions::files;
@@ -119,6 +120,7 @@ pub fn knows_delta_empty(rel: pg_sys::Relation) -> bool {
 /// kept writers out since it saw the delta empty.
 pub fn note_delta_empty(rel: pg_sys::Relation, since: pg_sys::TransactionId) {
     metapage::set_delta_dirty(rel, false);
+    point("delta-flag-cleared");
     update(rel, None, |map| map.delta_empty_since = Some(since.into()));
 }
 
