@@ -318,9 +318,11 @@ unsafe fn bound_values(
     // SAFETY: the expressions were compiled for this node; an array's datum is of an array type.
     let value = |state: *mut pg_sys::ExprState| unsafe { evaluate(state, context) };
     if bound.test == Test::Any {
-        let array = expressions.first().and_then(|(state, _)| value(*state));
+        let Some(array) = expressions.first().and_then(|(state, _)| value(*state)) else {
+            return Vec::new();
+        };
         // SAFETY: as above.
-        let (elements, from) = array.map_or((Vec::new(), pg_sys::InvalidOid), |array| unsafe { array_elements(array) });
+        let (elements, from) = unsafe { array_elements(array) };
         let from = base_type(from);
         return elements.into_iter().map(|element| fitted(0, element, from)).collect();
     }
