@@ -8,6 +8,9 @@ CASS_ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 CASS_PGBIN=${CASS_PGBIN:-/usr/lib/postgresql/15/bin}
 export CASS_PGBIN
 
+# Where cargo-pgrx keeps which servers it knows.
+PGRX_CONFIG=${PGRX_HOME:-$HOME/.pgrx}/config.toml
+
 # The system user who runs servers: initdb and postgres refuse root.
 CASS_PGUSER=postgres
 

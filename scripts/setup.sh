@@ -47,10 +47,10 @@ install_rust_tools() {
 
 # The servers of scripts/versions.sh lie in a checkout, which may be gone; builds for any version stop at a missing one.
 forget_missing_servers() {
-  local config=${PGRX_HOME:-$HOME/.pgrx}/config.toml name path
-  [ -f "$config" ] || return 0
-  sed -n 's/^\(pg[0-9]*\) = "\(.*\)"$/\1 \2/p' "$config" | while read -r name path; do
-    [ -x "$path" ] || sed -i "/^$name = /d" "$config"
+  local name path
+  [ -f "$PGRX_CONFIG" ] || return 0
+  sed -n 's/^\(pg[0-9]*\) = "\(.*\)"$/\1 \2/p' "$PGRX_CONFIG" | while read -r name path; do
+    [ -x "$path" ] || sed -i "/^$name = /d" "$PGRX_CONFIG"
   done
 }
 
@@ -58,7 +58,7 @@ init_pgrx() {
   local pg_config=$CASS_PGBIN/pg_config
   [ -x "$pg_config" ] || die "$pg_config is missing although its package is installed"
   forget_missing_servers
-  grep -qsxF "pg15 = \"$pg_config\"" "${PGRX_HOME:-$HOME/.pgrx}/config.toml" && return 0
+  grep -qsxF "pg15 = \"$pg_config\"" "$PGRX_CONFIG" && return 0
   say "Telling cargo-pgrx where PostgreSQL 15 is"
   cargo pgrx init --pg15 "$pg_config"
 }

@@ -39,9 +39,9 @@ unpack_wheel() {
 
 # Tells cargo-pgrx where the programs in CASS_PGBIN are, as version $1.
 tell_pgrx() {
-  local config=${PGRX_HOME:-$HOME/.pgrx}/config.toml line="pg$1 = \"$CASS_PGBIN/pg_config\""
-  grep -qsxF "$line" "$config" && return 0
-  sed -i "/^pg$1 = /d" "$config"
+  local line="pg$1 = \"$CASS_PGBIN/pg_config\""
+  grep -qsxF "$line" "$PGRX_CONFIG" && return 0
+  sed -i "/^pg$1 = /d" "$PGRX_CONFIG"
   # The file has one section, [configs], which set-up has made with PostgreSQL 15.
-  printf '%s\n' "$line" >>"$config"
+  printf '%s\n' "$line" >>"$PGRX_CONFIG"
 }

@@ -236,6 +236,14 @@ mod tests {
         assert!(plan("SELECT channel FROM messages ORDER BY channel").contains("Sort"));
     }
 
+    /// Asserts what a condition beside `channel = 1` returns, that it narrows what is read, and whether rows are filtered besides.
+    fn assert_clustered(condition: &str, bodies: &str, filtered: bool) {
+        let query = format!("SELECT body FROM messages WHERE channel = 1 AND {condition}");
+        assert_eq!(rows(&query), bodies, "{query}");
+        let plan = plan(&query);
+        assert!(plan.contains("Clustering: (") && plan.contains("Filter") == filtered, "{plan}");
+    }
+
     #[pg_test]
     fn a_row_comparison_is_read_as_the_ranges_that_hold_it() {
         messages();
@@ -249,11 +257,10 @@ mod tests {
             ("(sent, id) > (4, NULL)", "1-5-1 1-5-2 1-5-3"),
             ("(sent, id) > (NULL, 4)", ""),
         ] {
-            let query = format!("SELECT body FROM messages WHERE channel = 1 AND {condition}");
-            assert_eq!(rows(&query), bodies, "{query}");
-            let plan = plan(&query);
-            assert!(plan.contains("Clustering: (") && !plan.contains("Filter"), "{plan}");
+            assert_clustered(condition, bodies, false);
         }
+        let plan = plan("SELECT body FROM messages WHERE channel = 1 AND (sent, id) > (4, 2)");
+        assert!(plan.contains("Clustering: (ROW(sent, id) > ROW(4, 2))"), "{plan}");
     }
 
     #[pg_test]
@@ -264,10 +271,7 @@ mod tests {
             ("(sent, body) < (2, '1-2-2')", "1-2-1 1-1-1 1-1-2 1-1-3"),
             ("sent = 3 AND (id, sent) >= (2, 9)", "1-3-3"),
         ] {
-            let query = format!("SELECT body FROM messages WHERE channel = 1 AND {condition}");
-            assert_eq!(rows(&query), bodies, "{query}");
-            let plan = plan(&query);
-            assert!(plan.contains("Clustering: (") && plan.contains("Filter"), "{plan}");
+            assert_clustered(condition, bodies, true);
         }
     }
 

@@ -3,7 +3,6 @@
 //! `(b, c) > (1, 2)` holds where `b > 1`, and where `b = 1` and `c > 2`. Each alternative is one interval of key bytes, whatever the
 //! directions of the columns; where they are mixed, the intervals lie apart.
 
-use std::cmp::Ordering;
 use std::ops::Bound::{Excluded, Included, Unbounded};
 
 use cass_storage::key::{prefix_successor, Order};
@@ -40,7 +39,7 @@ impl Interval {
             (Some(one), Some(other)) => Some(one.min(other).clone()),
             (one, other) => one.as_ref().or(other.as_ref()).cloned(),
         };
-        Self { lower: self.lower.clone().max(other.lower.clone()), upper }
+        Self { lower: (&self.lower).max(&other.lower).clone(), upper }
     }
 }
 
@@ -62,18 +61,17 @@ impl Slice {
         let mut intervals = Vec::with_capacity(bound.values.len());
         let mut equal = Vec::new();
         for (offset, (value, column)) in bound.values.iter().zip(key.columns.iter().skip(first)).enumerate() {
-            let before = equal.clone();
+            let mut interval = Interval::starting_with(&equal);
             match value {
                 Fitted::Value(value) => key.encode_component(first + offset, *value, &mut equal),
                 // Either all values of the column are on the wanted side of it, or none; and none equals it.
                 Fitted::BelowAll | Fitted::AboveAll => {
                     if matches!(value, Fitted::BelowAll) == wants_greater {
-                        intervals.push(Interval::starting_with(&before));
+                        intervals.push(interval);
                     }
                     break;
                 }
             }
-            let mut interval = Interval::starting_with(&before);
             let with_value = with_equal && offset + 1 == bound.columns;
             let edge = |includes: bool| if includes { Some(equal.clone()) } else { prefix_successor(&equal) };
             if wants_greater == (column.order == Order::Ascending) {
@@ -93,7 +91,7 @@ impl Slice {
         intervals.retain(|interval| !interval.is_empty());
         intervals.sort_unstable_by(|one, other| one.lower.cmp(&other.lower));
         intervals.dedup_by(|next, last| {
-            let meet = last.upper.as_ref().map(|upper| upper.cmp(&next.lower)) == Some(Ordering::Equal);
+            let meet = last.upper.as_ref() == Some(&next.lower);
             if meet {
                 last.upper = next.upper.take();
             }

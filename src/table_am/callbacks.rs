@@ -1,8 +1,6 @@
 //! The callbacks whose arguments differ between versions of PostgreSQL: thin covers of functions that know of no version.
 
 use super::scan::Scan;
-#[cfg(feature = "pg18")]
-use super::slot;
 use super::{analyze, bitmap};
 use crate::pg::versions::scans::Block;
 use pgrx::pg_sys;
@@ -85,12 +83,4 @@ pub unsafe extern "C-unwind" fn bitmap_row(
         *recheck = (*scan).bitmap.block.recheck;
         true
     }
-}
-
-/// `is_current_xact_tuple` of our slots
-#[cfg(feature = "pg18")]
-#[pg_guard]
-pub unsafe extern "C-unwind" fn is_of_this_transaction(slot: *mut pg_sys::TupleTableSlot) -> bool {
-    // SAFETY: called with a slot of ours that holds a row of a table that the statement has locked.
-    unsafe { slot::is_of_this_transaction(slot) }
 }

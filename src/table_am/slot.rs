@@ -22,7 +22,7 @@ pub unsafe extern "C-unwind" fn slot_callbacks(_rel: pg_sys::Relation) -> *const
         operations.getsysattr = Some(system_attribute);
         #[cfg(feature = "pg18")]
         {
-            operations.is_current_xact_tuple = Some(super::callbacks::is_of_this_transaction);
+            operations.is_current_xact_tuple = Some(is_of_this_transaction);
         }
         operations
     }))
@@ -38,11 +38,10 @@ unsafe extern "C-unwind" fn system_attribute(
     // SAFETY: PostgreSQL hands over a slot that holds a row and room for the answer. A slot's row is of a table that the
     // statement has locked, unless it is of none.
     unsafe {
-        let row_id = tid::to_row_id((*slot).tts_tid);
-        if attribute == pg_sys::MinTransactionIdAttributeNumber && (*slot).tts_tableOid != pg_sys::InvalidOid {
-            if let Some(row_id) = row_id {
+        if attribute == pg_sys::MinTransactionIdAttributeNumber {
+            if let Some(writer) = writer_of(slot) {
                 *is_null = false;
-                return pg_sys::Datum::from(writer((*slot).tts_tableOid, row_id));
+                return pg_sys::Datum::from(writer);
             }
         }
         match pg_sys::TTSOpsVirtual.getsysattr {
@@ -52,16 +51,23 @@ unsafe extern "C-unwind" fn system_attribute(
     }
 }
 
-/// Whether this transaction wrote the row that a slot holds.
+/// `is_current_xact_tuple`: whether this transaction wrote the row.
+#[cfg(feature = "pg18")]
+#[pg_guard]
+unsafe extern "C-unwind" fn is_of_this_transaction(slot: *mut pg_sys::TupleTableSlot) -> bool {
+    // SAFETY: as for `system_attribute`.
+    unsafe { writer_of(slot).is_some_and(|writer| pg_sys::TransactionIdIsCurrentTransactionId(writer)) }
+}
+
+/// The transaction that wrote the row of a slot; `None` if that is a row of no table.
 ///
 /// # Safety
-/// The slot holds a row of a cass table that the statement has locked.
-#[cfg(feature = "pg18")]
-pub unsafe fn is_of_this_transaction(slot: *mut pg_sys::TupleTableSlot) -> bool {
+/// A table whose row the slot holds is a cass table that is locked.
+unsafe fn writer_of(slot: *mut pg_sys::TupleTableSlot) -> Option<pg_sys::TransactionId> {
     // SAFETY: promised by the caller.
     unsafe {
-        tid::to_row_id((*slot).tts_tid)
-            .is_some_and(|row_id| pg_sys::TransactionIdIsCurrentTransactionId(writer((*slot).tts_tableOid, row_id)))
+        let row_id = tid::to_row_id((*slot).tts_tid)?;
+        ((*slot).tts_tableOid != pg_sys::InvalidOid).then(|| writer((*slot).tts_tableOid, row_id))
     }
 }
 

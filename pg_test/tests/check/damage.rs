@@ -29,6 +29,11 @@ pub fn cluster() -> Cluster {
     cluster
 }
 
+/// The faults of such a table, with all that a check says of each.
+pub fn faults_of(cluster: &Cluster) -> Vec<String> {
+    cluster.connect().rows("SELECT kind, relation, segment, block, detail FROM cass_check('t')")
+}
+
 /// Name of the table's delta.
 pub fn delta_of(session: &mut Session, table: &str) -> String {
     session.value(&format!("SELECT 'pg_toast.cass_delta_' || '{table}'::regclass::oid"))

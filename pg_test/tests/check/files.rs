@@ -1,12 +1,8 @@
 //! Bytes changed in the files of a table: metapage, visibility map, and the pages of a segment.
 
-use super::damage::{cluster, edit, edit_page};
+use super::damage::{cluster, edit, edit_page, faults_of};
 use cass_server_tests::Cluster;
 use cass_storage::page::{PageKind, PAGE_SIZE};
-
-fn faults_of(cluster: &Cluster) -> Vec<String> {
-    cluster.connect().rows("SELECT kind, relation, segment, block, detail FROM cass_check('t')")
-}
 
 #[test]
 fn a_flipped_bit_of_a_page_is_found() {

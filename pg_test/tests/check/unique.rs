@@ -1,6 +1,6 @@
 //! Rows with equal keys in a unique index.
 
-use super::damage::{create, marked};
+use super::damage::{create, faults_of, marked};
 use cass_server_tests::{Cluster, Session};
 
 fn cluster() -> Cluster {
@@ -15,12 +15,7 @@ fn not_unique(session: &mut Session, index: &str, statements: &str) {
     marked(session, index, "indisunique", statements);
 }
 
-/// The faults as relation and detail, where `ctid` stands for the row's.
-fn faults(session: &mut Session) -> Vec<String> {
-    session.rows("SELECT kind, relation, segment, block, detail FROM cass_check('t')")
-}
-
-/// A row as faults name it: the value of `a` gives its ctid and with it its id.
+/// The id and the ctid by which faults name the row that satisfies a condition.
 fn row(session: &mut Session, condition: &str) -> (String, String) {
     let ctid = session.value(&format!("SELECT ctid FROM t WHERE {condition}"));
     let id = session.value(&format!(
@@ -43,14 +38,14 @@ fn a_key_that_is_twice_in_a_unique_index_is_told_wherever_its_rows_lie() {
     session.assert_sound("t");
     not_unique(&mut session, "i", "INSERT INTO t VALUES (50, 1, '3.7')");
     let found = vec![fault(&mut session, "i", "a = 3 AND b = 7", "a = 50", "(v)=(3.7)")];
-    assert_eq!(faults(&mut session), found, "both in the delta");
+    assert_eq!(faults_of(&cluster), found, "both in the delta");
     session.run("VACUUM t");
-    assert_eq!(faults(&mut session), found, "both in segments");
+    assert_eq!(faults_of(&cluster), found, "both in segments");
     not_unique(&mut session, "i", "INSERT INTO t VALUES (50, 2, '3.7'), (50, 3, '4.7')");
     let mut more = found.clone();
     more.push(fault(&mut session, "i", "a = 3 AND b = 7", "a = 50 AND b = 2", "(v)=(3.7)"));
     more.push(fault(&mut session, "i", "a = 4 AND b = 7", "a = 50 AND b = 3", "(v)=(4.7)"));
-    assert_eq!(faults(&mut session), more, "in a segment and the delta");
+    assert_eq!(faults_of(&cluster), more, "in a segment and the delta");
     session.run("DELETE FROM t WHERE a = 50; UPDATE t SET v = '3.7' WHERE a = 3 AND b = 7");
     session.assert_sound("t");
 }
@@ -70,15 +65,14 @@ fn a_key_is_the_same_as_the_index_sees_it() {
     );
     let both = fault(&mut session, "pair", "a = 51 AND b = 1", "a = 51 AND b = 2", "(n, w)=(1.50, x)");
     assert_eq!(
-        faults(&mut session),
+        faults_of(&cluster),
         std::slice::from_ref(&both),
         "numbers of another form are equal, other pairs are not"
     );
-    let outside = "INSERT INTO t VALUES (52, 50, 'u', 2, 'Zz'), (52, 51, 'v', 2, 'zZ')";
-    session.run(outside);
+    session.run("INSERT INTO t VALUES (52, 50, 'u', 2, 'Zz'), (52, 51, 'v', 2, 'zZ')");
     not_unique(&mut session, "lowered", "INSERT INTO t VALUES (52, 52, 'w', 2, 'ZZ')");
     let lowered = fault(&mut session, "lowered", "a = 52 AND b = 51", "a = 52 AND b = 52", "(lower(w))=(zz)");
-    assert_eq!(faults(&mut session), [both, lowered], "not the row that the condition leaves out");
+    assert_eq!(faults_of(&cluster), [both, lowered], "not the row that the condition leaves out");
 }
 
 #[test]
@@ -97,7 +91,7 @@ fn null_is_like_no_other_unless_the_index_says_so() {
     session.assert_sound("t");
     not_unique(&mut session, "i", "INSERT INTO t VALUES (51, 4, '', NULL, 1)");
     let found = fault(&mut session, "i", "a = 51 AND b = 3", "a = 51 AND b = 4", "(n, m)=(null, 1)");
-    assert_eq!(faults(&mut session), [found]);
+    assert_eq!(faults_of(&cluster), [found]);
 }
 
 /// Rows whose deferrable constraint is still to be judged are no damage; those that others see are.
@@ -112,5 +106,5 @@ fn keys_that_a_transaction_may_still_part_are_no_fault() {
     session.assert_sound("t");
     not_unique(&mut session, "i", "INSERT INTO t VALUES (51, 3, '', 1)");
     let found = fault(&mut session, "i", "a = 51 AND b = 1", "a = 51 AND b = 3", "(n)=(1)");
-    assert_eq!(faults(&mut session), [found]);
+    assert_eq!(faults_of(&cluster), [found]);
 }

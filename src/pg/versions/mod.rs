@@ -1,5 +1,5 @@
 //! What differs between the versions of PostgreSQL that cass is built for: 15, 16 and 18. One name stands for each thing here.
-//! Outside this folder only what PostgreSQL calls with other arguments asks for the version: `table_am::callbacks` and the hooks.
+//! Outside this folder only what PostgreSQL calls with other arguments, or calls since 18, asks for the version: callbacks and hooks.
 //!
 //! `files` is about relations' files, `descriptors` about descriptions of rows, `tables` about heaps and indexes, `scans` about scans
 //! of indexes, `vacuum` and `counters` about VACUUM and statistics, `plans` about planner and executor, `options`, `collations` and
