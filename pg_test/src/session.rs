@@ -140,6 +140,11 @@ impl Background {
         observer.rows(&format!("{lock} {}", self.process)).pop()
     }
 
+    /// The id of the session's process on the server.
+    pub fn process(&self) -> i32 {
+        self.process
+    }
+
     /// Whether the statements have ended.
     pub fn is_finished(&self) -> bool {
         self.thread.is_finished()
