@@ -85,7 +85,7 @@ impl Twins {
         }
         self.session.run("VACUUM c");
         // Every other time the log that a crash goes by does not reach back to what VACUUM has written.
-        if round % 2 == 0 {
+        if round.is_multiple_of(2) {
             self.session.run("CHECKPOINT");
         }
         for table in ["c", "h"] {
