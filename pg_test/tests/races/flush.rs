@@ -1,6 +1,6 @@
 //! A flush moves rows from the delta into a segment, while others write them and lock them.
 
-use crate::{changed, cluster, create, rows};
+use crate::{changed, cluster, create, rows, Change};
 use cass_server_tests::{Session, Stopped};
 
 /// The steps of a flush: the rows are copied; their segment is in the list; they are deleted from the delta.
@@ -14,7 +14,7 @@ fn create_with_tombstone(session: &mut Session) {
 
 /// Statements of which each changes rows of [`create_with_tombstone`], and all they change: of a row that is being moved, of one that
 /// stays in a segment, of a key whose tombstone is being moved, and of a new key.
-const CHANGES: [(&str, &[(i32, Option<i32>)]); 6] = [
+const CHANGES: [(&str, &[Change]); 6] = [
     ("UPDATE t SET v = v + 1 WHERE k IN (3, 11)", &[(3, Some(32)), (11, Some(111))]),
     ("DELETE FROM t WHERE k IN (3, 12, 5)", &[(3, None), (12, None), (5, None)]),
     ("INSERT INTO t VALUES (3, 33), (13, 131)", &[(3, Some(33)), (13, Some(131))]),

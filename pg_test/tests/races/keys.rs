@@ -31,7 +31,8 @@ fn insert_at_once(cluster: &Cluster, point: &str, key: i32, end: &str) {
     let v = if end == "COMMIT" { "first" } else { before };
     for step in ["both have ended", "a flush"] {
         let row = format!("{key}|{v}|second");
-        assert_eq!(session.rows(&format!("SELECT * FROM t WHERE k = {key}")), [row.clone()], "{step}, {point}, {end}");
+        let by_key = session.value(&format!("SELECT * FROM t WHERE k = {key}"));
+        assert_eq!(by_key, row, "{step}, {point}, {end}");
         let all = session.rows("SELECT * FROM t ORDER BY k");
         assert_eq!(all.len(), if key == 1 { 5 } else { 6 }, "{step}, {point}, {end}: {all:?}");
         assert!(all.contains(&row), "{step}, {point}, {end}: {all:?}");

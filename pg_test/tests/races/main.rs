@@ -49,8 +49,11 @@ fn rows(session: &mut Session) -> Vec<String> {
     all
 }
 
-/// What [`rows`] gives of a table in which the rows of [`create`] were changed: key and value, `None` for a deleted row.
-fn changed(changes: &[(i32, Option<i32>)]) -> Vec<String> {
+/// A key and its value, `None` for a deleted row.
+type Change = (i32, Option<i32>);
+
+/// What [`rows`] gives of a table in which the rows of [`create`] were changed.
+fn changed(changes: &[Change]) -> Vec<String> {
     let mut rows: std::collections::BTreeMap<i32, i32> = (1..=20).map(|k| (k, 10 * k)).collect();
     for (key, value) in changes {
         match value {
