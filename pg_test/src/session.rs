@@ -129,10 +129,20 @@ impl Background {
         });
     }
 
+    /// Waits until the statements have ended.
+    pub fn wait_until_finished(&self) {
+        wait_until("the statements have ended", || self.thread.is_finished());
+    }
+
     /// The kind of lock that the statement waits for.
     fn waits_for(&self, observer: &mut Session) -> Option<String> {
         let lock = "SELECT wait_event FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND pid =";
         observer.rows(&format!("{lock} {}", self.process)).pop()
+    }
+
+    /// The id of the session's process on the server.
+    pub fn process(&self) -> i32 {
+        self.process
     }
 
     /// Whether the statements have ended.

@@ -1,7 +1,9 @@
 //! Statements that have stopped at a point of the engine (`src/pg/injection.rs`), so that others come between two of its steps.
 
 use crate::cluster::Cluster;
+use crate::process;
 use crate::session::{Background, Session};
+use rustix::process::Signal;
 
 /// A statement that waits at a point. One at a time in a cluster, as all points wait for the same advisory lock, 4711.
 pub struct Stopped {
@@ -29,6 +31,15 @@ impl Stopped {
     pub fn go_on(mut self) -> Background {
         self.gate.run("SELECT pg_advisory_unlock(4711)");
         self.statement
+    }
+
+    /// Ends the statement's process with SIGKILL, as the kernel would when memory runs out. Gives its id.
+    pub fn kill(self) -> i32 {
+        let process = self.statement.process();
+        process::send(process.unsigned_abs(), Signal::KILL);
+        let (_, result) = self.statement.join();
+        assert!(result.is_err(), "the statement has ended well: {result:?}");
+        process
     }
 
     /// Lets the statement go on to its end; the session and the rows. Panics if it fails.

@@ -20,8 +20,9 @@ mod enabled {
     use crate::error::Report;
     use pgrx::guc::{GucContext, GucFlags, GucRegistry, GucSetting};
     use pgrx::pg_sys;
+    use pgrx::prelude::*;
     use rustix::process::{getpid, kill_process, Signal};
-    use std::ffi::CString;
+    use std::ffi::{c_void, CString};
 
     /// The advisory lock that `wait` waits for.
     const LOCK: i64 = 4711;
@@ -38,6 +39,16 @@ mod enabled {
             GucContext::Suset,
             GucFlags::default(),
         );
+        // SAFETY: the callback lives as long as the process.
+        unsafe { pg_sys::RegisterXactCallback(Some(transaction_ended), std::ptr::null_mut()) };
+    }
+
+    /// A transaction that snapshots see as committed, of which other sessions' caches have not heard yet.
+    #[pg_guard]
+    unsafe extern "C-unwind" fn transaction_ended(event: pg_sys::XactEvent::Type, _argument: *mut c_void) {
+        if event == pg_sys::XactEvent::XACT_EVENT_COMMIT {
+            point("transaction-committed");
+        }
     }
 
     /// See the other one.

@@ -106,6 +106,7 @@ pub fn delta_changed(rel: pg_sys::Relation, lasting: bool) {
     if knows_delta_empty(rel) {
         update(rel, None, |map| map.delta_empty_since = None);
     }
+    point("delta-map-taken-back");
     if lasting {
         metapage::set_delta_dirty(rel, true);
     }
