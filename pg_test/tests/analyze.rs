@@ -30,8 +30,12 @@ fn statistic(session: &mut Session, table: &str, column: &str, what: &str) -> f6
     session.value(&sql).parse().unwrap_or_else(|error| panic!("{sql}: {error}"))
 }
 
-/// Asserts that the statistics of the cass table are right, and close to those of the heap.
-fn assert_right(session: &mut Session, rows: f64) {
+/// How far statistics of the same rows may be apart if three of four rows are sampled: over ten standard deviations.
+const ALMOST_ALL_SAMPLED: f64 = 0.02;
+
+/// Asserts that the statistics of the cass table are right, and as close to those of the heap as `apart` allows: a fraction, or
+/// a difference for what is below 1.
+fn assert_right(session: &mut Session, rows: f64, apart: f64) {
     session.run("ANALYZE c, h");
     let counted: f64 = session.value("SELECT reltuples FROM pg_class WHERE relname = 'c'").parse().expect("a number");
     assert!((counted / rows - 1.0).abs() < 0.001, "{counted} of {rows}");
@@ -45,7 +49,7 @@ fn assert_right(session: &mut Session, rows: f64) {
         ("skewed", "avg_width"),
     ] {
         let (ours, heaps) = (statistic(session, "c", column, what), statistic(session, "h", column, what));
-        assert!((ours - heaps).abs() <= 0.02 * heaps.abs().max(1.0), "{column}.{what}: {ours}, of a heap {heaps}");
+        assert!((ours - heaps).abs() <= apart * heaps.abs().max(1.0), "{column}.{what}: {ours}, of a heap {heaps}");
     }
     let common =
         "SELECT (most_common_vals::text::text[])[1] FROM pg_stats WHERE tablename = 'c' AND attname = 'skewed'";
@@ -64,17 +68,17 @@ fn assert_right(session: &mut Session, rows: f64) {
 #[test]
 fn statistics_of_rows_in_the_delta_in_segments_and_in_both_are_right() {
     let (_cluster, mut session) = twins();
-    assert_right(&mut session, 40_000.0);
+    assert_right(&mut session, 40_000.0, ALMOST_ALL_SAMPLED);
     session.flush("c");
-    assert_right(&mut session, 40_000.0);
+    assert_right(&mut session, 40_000.0, ALMOST_ALL_SAMPLED);
     // Overwritten rows and deleted ones count once, and not at all.
     for table in ["c", "h"] {
         session.run(&format!("UPDATE {table} SET rare = rare WHERE k < 20; DELETE FROM {table} WHERE k >= 90"));
     }
     let left: f64 = session.value("SELECT count(*) FROM h").parse().expect("a number");
-    assert_right(&mut session, left);
+    assert_right(&mut session, left, ALMOST_ALL_SAMPLED);
     session.flush("c");
-    assert_right(&mut session, left);
+    assert_right(&mut session, left, ALMOST_ALL_SAMPLED);
 }
 
 #[test]
@@ -83,7 +87,8 @@ fn statistics_of_a_table_larger_than_the_sample_are_right() {
     fill(&mut session, 40_001, 400_000);
     session.flush("c");
     session.run("SET default_statistics_target = 20");
-    assert_right(&mut session, 400_000.0);
+    // 6000 rows are sampled: a frequency of 0.7 has a standard deviation of 0.006, the difference of two samples one of 0.0084.
+    assert_right(&mut session, 400_000.0, 6.0 * 0.0084);
 }
 
 #[test]
